@@ -1,0 +1,58 @@
+/* What the C standard lacks: threads, time, dynamic loading, environment, files of the cache.
+ * One place for system calls; os_posix.c and os_windows.c implement it. */
+#ifndef AM_OS_H
+#define AM_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A thread-safe one-time call, a mutex and a condition. All may be zero-initialised statically. */
+typedef struct am_mutex { void *impl[8]; } am_mutex;
+typedef struct am_condition { void *impl[8]; } am_condition;
+typedef struct am_thread { void *impl[2]; } am_thread;
+
+bool am_mutex_init(am_mutex *mutex);
+void am_mutex_destroy(am_mutex *mutex);
+void am_mutex_lock(am_mutex *mutex);
+void am_mutex_unlock(am_mutex *mutex);
+bool am_condition_init(am_condition *condition);
+void am_condition_destroy(am_condition *condition);
+void am_condition_wait(am_condition *condition, am_mutex *mutex);
+void am_condition_broadcast(am_condition *condition);
+bool am_thread_start(am_thread *thread, void (*run)(void *), void *argument);
+void am_thread_join(am_thread *thread);
+
+/* Processors this process may run on, at least 1. */
+uint32_t am_cpu_count(void);
+uint64_t am_time_ns(void);
+
+/* Shared libraries: NULL when absent. `am_library_path` writes where it was found, or its name. */
+void *am_library_open(const char *name);
+void *am_library_symbol(void *library, const char *name);
+void am_library_path(void *symbol_address, const char *fallback, char *out, size_t size);
+
+/* Host memory, through one hook: tests make the n-th allocation fail. Free accepts NULL. */
+void *am_alloc(size_t size_bytes);
+void *am_alloc_zero(size_t count, size_t size_bytes);
+void *am_alloc_aligned(size_t alignment, size_t size_bytes);
+void am_free(void *memory);
+void am_free_aligned(void *memory);
+
+/* The cache: one file for a key below $XDG_CACHE_HOME/anymax (or ~/.cache/anymax, or the platform's
+ * own place). `key` is a file name that the caller made from hexadecimal digits and letters. Reading
+ * returns an am_alloc'ed block, or NULL for absent or damaged (a header with length and checksum is
+ * written and checked here); a damaged file is logged once. Writing is atomic (temporary file and
+ * rename) and never fails loudly. */
+void *am_cache_read(const char *key, size_t *out_size);
+void am_cache_write(const char *key, const void *data, size_t size);
+uint64_t am_hash(uint64_t seed, const void *data, size_t size);
+
+/* Overflow-checked size arithmetic: false when the result does not fit. */
+static inline bool am_mul(size_t a, size_t b, size_t *out) {
+    if (b != 0 && a > SIZE_MAX / b) return false;
+    *out = a * b;
+    return true;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* Limits that a device is to be treated as having, and choices that are to be forced.
+ *
+ * ANYMAX_PRETEND, or anymax_device_desc.pretend, is a list "key=value,key=value". A limit is only ever
+ * lowered. Keys (0 or absent: as the device has it):
+ *
+ *     groups=N        groups of one dispatch          invocations=N  items of a group
+ *     shared=BYTES    shared (local) memory           subgroup=N     sub-group size; 0 is written "none"
+ *     range=BYTES     range of one binding            buffers=N      storage buffers of a stage
+ *     align=BYTES     alignment of binding offsets    alloc=BYTES    one allocation
+ *     storage16=0     no native 16-bit storage        trips=N        loop turns of one invocation
+ *     memory=BYTES    all memory of the device (allocation beyond it fails)
+ *     shape=cpu|gpu   kernel shape for CPU-type devices or for GPUs
+ *     skeleton=short|chip|stream|split|across         form of the row kernel
+ *     reduce=tree|subgroup                            body of a reduction in a group
+ *     level=v2|v3|v4|neon|generic                     instruction-set level of the CPU
+ *     part=N          columns of a part of a split row
+ *
+ * Sizes take the suffixes k, m and g (1024-based). */
+#ifndef AM_PRETEND_H
+#define AM_PRETEND_H
+
+#include <anymax/core.h>
+
+typedef enum am_shape { AM_SHAPE_AUTO = 0, AM_SHAPE_CPU, AM_SHAPE_GPU } am_shape;
+
+typedef enum am_skeleton {
+    AM_SKELETON_AUTO = 0,
+    AM_SKELETON_SHORT,  /* several rows to a group */
+    AM_SKELETON_CHIP,   /* a row kept on chip between stages (where it fits, else stream) */
+    AM_SKELETON_STREAM, /* a row read again in each stage */
+    AM_SKELETON_SPLIT,  /* a row cut into parts, merged */
+    AM_SKELETON_ACROSS  /* neighbouring lanes take neighbouring rows */
+} am_skeleton;
+
+typedef enum am_reduce { AM_REDUCE_AUTO = 0, AM_REDUCE_TREE, AM_REDUCE_SUBGROUP } am_reduce;
+
+typedef enum am_level {
+    AM_LEVEL_AUTO = 0,
+    AM_LEVEL_GENERIC,
+    AM_LEVEL_V2,
+    AM_LEVEL_V3,
+    AM_LEVEL_V4,
+    AM_LEVEL_NEON
+} am_level;
+
+typedef struct am_pretend {
+    uint32_t groups, invocations, shared_bytes, buffers, align, trips, part;
+    uint32_t subgroup;
+    bool no_subgroups, no_storage16;
+    uint64_t range_bytes, alloc_bytes, memory_bytes;
+    am_shape shape;
+    am_skeleton skeleton;
+    am_reduce reduce;
+    am_level level;
+} am_pretend;
+
+typedef struct am_device_options {
+    am_pretend pretend;
+    uint32_t threads;
+    bool no_cache;
+} am_device_options;
+
+/* Parses the grammar above; an unknown key or a bad value is refused with its message set. */
+anymax_status am_pretend_parse(const char *text, am_pretend *out);
+
+#endif
