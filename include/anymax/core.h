@@ -236,6 +236,10 @@ ANYMAX_API anymax_status anymax_buffer_write(anymax_stream *stream, anymax_buffe
                                              size_t size_bytes);
 ANYMAX_API anymax_status anymax_buffer_read(anymax_stream *stream, anymax_buffer *buffer,
                                             size_t offset_bytes, void *data, size_t size_bytes);
+/* Copies within the device, in stream order. Overlapping ranges of one buffer are refused. */
+ANYMAX_API anymax_status anymax_buffer_copy(anymax_stream *stream, anymax_buffer *to,
+                                            size_t to_offset_bytes, anymax_buffer *from,
+                                            size_t from_offset_bytes, size_t size_bytes);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,60 @@
+/* Devices, buffers and streams as the rest of the library sees them. */
+#ifndef AM_DEVICE_H
+#define AM_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "backend.h"
+
+struct anymax_device {
+    const am_backend *backend;
+    am_backend_device *state;
+    am_limits limits;
+    am_device_options options;
+    anymax_device_info info;
+    atomic_size_t references;
+    atomic_bool lost; /* once lost, every call says so */
+};
+
+struct anymax_buffer {
+    anymax_device *device;
+    am_memory *memory;
+    size_t size_bytes;
+    atomic_size_t references;
+};
+
+/* Buffers that queued work still needs; released at the next sync. */
+typedef struct am_keep_list {
+    anymax_buffer **items;
+    size_t count, capacity;
+} am_keep_list;
+
+struct anymax_stream {
+    anymax_device *device;
+    am_backend_stream *state; /* NULL in a stream that only plans */
+    bool plan_only;
+    anymax_buffer *workspace; /* NULL until it is needed */
+    bool own_workspace;
+    size_t workspace_bytes; /* the largest need so far */
+    bool flags_pending;     /* work since the last sync may have raised bits of the status word */
+    uint32_t flags;
+    anymax_status failure; /* of queued work, for the next sync */
+    char failure_message[256];
+    am_keep_list keep;
+    struct am_plan *plan; /* scratch of the planner, reused by every operation */
+};
+
+/* The first bytes of every workspace: the status word that kernels raise bits of. */
+#define AM_STATUS_BYTES 256
+#define AM_FLAG_INDEX_RANGE 1u
+
+/* Makes sure that the stream has `size_bytes` of workspace. */
+anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t size_bytes);
+/* Keeps `buffer` until the next sync. */
+anymax_status am_stream_keep(anymax_stream *stream, anymax_buffer *buffer);
+/* Notes device loss; returns `status`. */
+anymax_status am_device_check(anymax_device *device, anymax_status status);
+/* ANYMAX_ERROR_DEVICE_LOST, with its message, if the device is gone. */
+anymax_status am_device_alive(anymax_device *device);
+
+#endif

@@ -1,0 +1,223 @@
+/* Streams: ordered work of one device, its workspace, and what is reported at a sync. */
+#include <stdio.h>
+#include <string.h>
+
+#include "device.h"
+#include "error.h"
+#include "os.h"
+#include "plan.h"
+
+static anymax_status zero_status_word(anymax_stream *stream) {
+    const am_backend *backend = stream->device->backend;
+    return am_device_check(
+        stream->device, backend->zero(stream->state, stream->workspace->memory, 0, AM_STATUS_BYTES));
+}
+
+anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_desc *desc,
+                                   anymax_stream **out_stream) {
+    static const anymax_stream_desc standard;
+    anymax_stream *stream;
+    anymax_status status = ANYMAX_OK;
+    if (!out_stream) return am_fail(ANYMAX_ERROR_INVALID, "stream_create: out_stream is NULL");
+    *out_stream = NULL;
+    if (!device) return am_fail(ANYMAX_ERROR_INVALID, "stream_create: device is NULL");
+    if (!desc) desc = &standard;
+    if (am_device_alive(device) != ANYMAX_OK) return ANYMAX_ERROR_DEVICE_LOST;
+    if (desc->workspace && desc->workspace->device != device)
+        return am_fail(ANYMAX_ERROR_INVALID, "stream_create: workspace is a buffer of another device");
+    if (desc->workspace && desc->workspace->size_bytes < AM_STATUS_BYTES)
+        return am_fail(ANYMAX_ERROR_INVALID,
+                       "stream_create: workspace has %zu bytes; at least %d are needed",
+                       desc->workspace->size_bytes, AM_STATUS_BYTES);
+    stream = am_alloc_zero(1, sizeof *stream);
+    if (!stream) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream_create: no host memory");
+    anymax_device_retain(device);
+    stream->device = device;
+    stream->plan_only = desc->plan_only;
+    stream->plan = am_plan_create();
+    if (!stream->plan)
+        status = am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream_create: no host memory");
+    if (status == ANYMAX_OK && !stream->plan_only)
+        status = am_device_check(device,
+                                 device->backend->stream_create(device->state, &stream->state));
+    if (status == ANYMAX_OK && desc->workspace && !stream->plan_only) {
+        anymax_buffer_retain(desc->workspace);
+        stream->workspace = desc->workspace;
+        status = zero_status_word(stream);
+    } else {
+        stream->own_workspace = true;
+    }
+    if (status != ANYMAX_OK) {
+        anymax_stream_release(stream);
+        return status;
+    }
+    *out_stream = stream;
+    return ANYMAX_OK;
+}
+
+static void release_kept(anymax_stream *stream) {
+    for (size_t i = 0; i < stream->keep.count; i++) anymax_buffer_release(stream->keep.items[i]);
+    stream->keep.count = 0;
+}
+
+void anymax_stream_release(anymax_stream *stream) {
+    anymax_device *device;
+    if (!stream) return;
+    device = stream->device;
+    if (stream->state) {
+        if (!atomic_load(&device->lost)) device->backend->sync(stream->state);
+        device->backend->stream_destroy(stream->state);
+    }
+    release_kept(stream);
+    am_free(stream->keep.items);
+    anymax_buffer_release(stream->workspace);
+    am_plan_destroy(stream->plan);
+    am_free(stream);
+    anymax_device_release(device);
+}
+
+/* Waits, and collects the bits that kernels have raised since the last look. */
+static anymax_status settle(anymax_stream *stream) {
+    const am_backend *backend = stream->device->backend;
+    anymax_status status = ANYMAX_OK;
+    uint32_t word = 0;
+    bool look = stream->flags_pending && stream->workspace;
+    if (look) status = backend->read(stream->state, stream->workspace->memory, 0, &word, sizeof word);
+    if (status == ANYMAX_OK) status = backend->sync(stream->state);
+    am_device_check(stream->device, status);
+    if (status != ANYMAX_OK) return status;
+    release_kept(stream);
+    stream->flags |= word;
+    stream->flags_pending = false;
+    return word ? zero_status_word(stream) : ANYMAX_OK;
+}
+
+anymax_status anymax_stream_sync(anymax_stream *stream) {
+    anymax_status status;
+    uint32_t flags;
+    if (!stream) return am_fail(ANYMAX_ERROR_INVALID, "stream_sync: stream is NULL");
+    if (stream->plan_only) return ANYMAX_OK;
+    if (am_device_alive(stream->device) != ANYMAX_OK) return ANYMAX_ERROR_DEVICE_LOST;
+    status = settle(stream);
+    flags = stream->flags;
+    stream->flags = 0;
+    if (status != ANYMAX_OK) return status;
+    if (flags & AM_FLAG_INDEX_RANGE)
+        return am_fail(ANYMAX_ERROR_DATA,
+                       "stream_sync: a target was out of range since the last sync; its row was left out");
+    return ANYMAX_OK;
+}
+
+anymax_device *anymax_stream_device(const anymax_stream *stream) {
+    return stream ? stream->device : NULL;
+}
+
+size_t anymax_stream_workspace_bytes(const anymax_stream *stream) {
+    return stream ? stream->workspace_bytes : 0;
+}
+
+anymax_status am_stream_keep(anymax_stream *stream, anymax_buffer *buffer) {
+    am_keep_list *keep = &stream->keep;
+    /* A backend that shares memory with the host has finished when a call returns. */
+    if (stream->device->limits.host_memory) return ANYMAX_OK;
+    for (size_t i = 0; i < keep->count; i++)
+        if (keep->items[i] == buffer) return ANYMAX_OK;
+    if (keep->count == keep->capacity) {
+        size_t capacity = keep->capacity ? keep->capacity * 2 : 16;
+        anymax_buffer **items = am_alloc(capacity * sizeof *items);
+        if (!items) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream: no host memory");
+        if (keep->count) memcpy(items, keep->items, keep->count * sizeof *items);
+        am_free(keep->items);
+        keep->items = items;
+        keep->capacity = capacity;
+    }
+    anymax_buffer_retain(buffer);
+    keep->items[keep->count++] = buffer;
+    return ANYMAX_OK;
+}
+
+anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t size_bytes) {
+    anymax_buffer *larger;
+    anymax_status status;
+    if (size_bytes > stream->workspace_bytes) stream->workspace_bytes = size_bytes;
+    if (stream->plan_only) return ANYMAX_OK;
+    if (stream->workspace && size_bytes <= stream->workspace->size_bytes) return ANYMAX_OK;
+    if (!stream->own_workspace)
+        return am_fail(ANYMAX_ERROR_INVALID,
+                       "%s: the stream's workspace has %zu bytes, and %zu are needed", op,
+                       stream->workspace->size_bytes, size_bytes);
+    /* The status word moves with the workspace: look at the old one first. */
+    if (stream->workspace && stream->flags_pending) {
+        status = settle(stream);
+        if (status != ANYMAX_OK) return status;
+    }
+    status = anymax_buffer_create(stream->device, size_bytes, &larger);
+    if (status != ANYMAX_OK) return status;
+    if (stream->workspace) {
+        status = am_stream_keep(stream, stream->workspace);
+        if (status != ANYMAX_OK) {
+            anymax_buffer_release(larger);
+            return status;
+        }
+        anymax_buffer_release(stream->workspace);
+    }
+    stream->workspace = larger;
+    return zero_status_word(stream);
+}
+
+/* ---------------------------------------------------------------- copies */
+
+static anymax_status check_range(anymax_stream *stream, const char *call, const char *what,
+                                 anymax_buffer *buffer, size_t offset, size_t size) {
+    if (!stream || !buffer)
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is NULL", call, stream ? what : "stream");
+    if (stream->plan_only)
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: the stream only plans", call);
+    if (buffer->device != stream->device)
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: %s belongs to another device", call, what);
+    if (offset > buffer->size_bytes || size > buffer->size_bytes - offset)
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: bytes %zu to %zu of %s, which has %zu", call, offset,
+                       offset + size, what, buffer->size_bytes);
+    return am_device_alive(stream->device);
+}
+
+anymax_status anymax_buffer_write(anymax_stream *stream, anymax_buffer *buffer, size_t offset_bytes,
+                                  const void *data, size_t size_bytes) {
+    anymax_status status = check_range(stream, "buffer_write", "buffer", buffer, offset_bytes, size_bytes);
+    if (status != ANYMAX_OK || size_bytes == 0) return status;
+    if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_write: data is NULL");
+    status = am_stream_keep(stream, buffer);
+    if (status != ANYMAX_OK) return status;
+    return am_device_check(stream->device,
+                           stream->device->backend->write(stream->state, buffer->memory,
+                                                          offset_bytes, data, size_bytes));
+}
+
+anymax_status anymax_buffer_read(anymax_stream *stream, anymax_buffer *buffer, size_t offset_bytes,
+                                 void *data, size_t size_bytes) {
+    anymax_status status = check_range(stream, "buffer_read", "buffer", buffer, offset_bytes, size_bytes);
+    if (status != ANYMAX_OK || size_bytes == 0) return status;
+    if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_read: data is NULL");
+    status = am_stream_keep(stream, buffer);
+    if (status != ANYMAX_OK) return status;
+    return am_device_check(stream->device,
+                           stream->device->backend->read(stream->state, buffer->memory,
+                                                         offset_bytes, data, size_bytes));
+}
+
+anymax_status anymax_buffer_copy(anymax_stream *stream, anymax_buffer *to, size_t to_offset_bytes,
+                                 anymax_buffer *from, size_t from_offset_bytes, size_t size_bytes) {
+    anymax_status status = check_range(stream, "buffer_copy", "to", to, to_offset_bytes, size_bytes);
+    if (status == ANYMAX_OK)
+        status = check_range(stream, "buffer_copy", "from", from, from_offset_bytes, size_bytes);
+    if (status != ANYMAX_OK || size_bytes == 0) return status;
+    if (to == from && to_offset_bytes < from_offset_bytes + size_bytes &&
+        from_offset_bytes < to_offset_bytes + size_bytes)
+        return am_fail(ANYMAX_ERROR_INVALID, "buffer_copy: the ranges overlap");
+    status = am_stream_keep(stream, to);
+    if (status == ANYMAX_OK) status = am_stream_keep(stream, from);
+    if (status != ANYMAX_OK) return status;
+    return am_device_check(stream->device, stream->device->backend->copy(
+                                               stream->state, to->memory, to_offset_bytes,
+                                               from->memory, from_offset_bytes, size_bytes));
+}
