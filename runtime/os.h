@@ -38,6 +38,15 @@ void *am_alloc_zero(size_t count, size_t size_bytes);
 void *am_alloc_aligned(size_t alignment, size_t size_bytes);
 void am_free(void *memory);
 void am_free_aligned(void *memory);
+/* For tests: the n-th allocation from now fails, once; 0: none does. */
+void am_alloc_fail_at(long n);
+
+/* What the cache needs of the platform: its own folder for files that can be made again (false if
+ * there is none), a folder with those above it, a rename that replaces, the number of the process. */
+bool am_cache_home(char *out, size_t size);
+bool am_make_folders(const char *path);
+bool am_replace_file(const char *from, const char *to);
+unsigned long am_process_id(void);
 
 /* The cache: one file for a key below $XDG_CACHE_HOME/anymax (or ~/.cache/anymax, or the platform's
  * own place). `key` is a file name that the caller made from hexadecimal digits and letters. Reading
