@@ -73,7 +73,7 @@ static const char *allowed(const key *k) {
     switch (k->kind) {
     case COUNT_32: return "a whole number";
     case BYTES_32:
-    case BYTES_64: return "a number of bytes, with the suffix k, m or g at will";
+    case BYTES_64: return "a number of bytes (k, m or g may follow)";
     case SUBGROUP: return "a power of two, or none";
     case STORAGE16: return "0 or 1";
     case WORD: break;
