@@ -15,11 +15,11 @@
  * Row scalars select with ?: (both sides row scalars: ROWLIT), never with if; lanes with am_sel. No
  * pointers, no structs, no loops over lanes. */
 
-/* exp(x) for any x up to 88.7: 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
-AM_FN real am_exp(real x) {
+/* exp(x) for x <= 0: 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
+AM_FN real am_exp_negative(real x) {
     /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with ln 2 in two parts (Cody and Waite) and a polynomial
      * fitted to exp on that interval (the coefficients of Cephes' expf). */
-    real c = am_sel(x < -87.3f, LIT(-87.3f), am_sel(x > 88.72f, LIT(88.72f), x));
+    real c = am_sel(x < -87.3f, LIT(-87.3f), x);
     real n = am_round(c * 1.44269504f);
     real r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
     real p = LIT(1.9875691500e-4f);
@@ -29,36 +29,51 @@ AM_FN real am_exp(real x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r) * r + r + 1.0f;
-    /* Two factors, as 2^128 is not a float. */
-    ints e = am_int(n);
+    return am_sel(x < -87.3f, LIT(0.0f), p * am_from_bits((am_int(n) + 127) << 23));
+}
+
+/* exp(x) for any x up to 88.7 (from there on it stays): 2 ulp; 0 and NaN as above. The power of two of a
+ * positive x has two factors, as 2^128 is not a float. */
+AM_FN real am_exp(real x) {
+    real c = am_sel(x > 88.72f, LIT(88.72f), x);
+    real up = am_sel(c > 0.0f, am_round(c * 1.44269504f), LIT(0.0f));
+    real r = (c - up * 0.693359375f) + up * 2.12194440e-4f;
+    ints e = am_int(up);
     ints h = e >> 1;
     real s = am_from_bits((h + 127) << 23) * am_from_bits((e - h + 127) << 23);
-    return am_sel(x < -87.3f, LIT(0.0f), p * s);
+    return am_exp_negative(r) * s;
+}
+
+/* log(1 + f) + e ln 2 for f in [sqrt(1/2) - 1, sqrt(2) - 1], to the last digits for small f too (the
+ * polynomial of Cephes' logf). */
+AM_FN real am_log_near_one(real f, real e) {
+    real z = f * f;
+    real p = LIT(7.0376836292e-2f);
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    return ((f * z * p + e * -2.12194440e-4f) - 0.5f * z + f) + e * 0.693359375f;
 }
 
 /* log(x) for x >= 2^-126: 2 ulp. 0 and below are the caller's business. */
 AM_FN real am_log(real x) {
     ints b = am_bits(x) - 0x3f3504f3;
-    real e = am_float(b >> 23);
-    real m = am_from_bits((b & 0x007fffff) + 0x3f3504f3) - 1.0f;
-    real z = m * m;
-    real p = LIT(7.0376836292e-2f);
-    p = p * m - 1.1514610310e-1f;
-    p = p * m + 1.1676998740e-1f;
-    p = p * m - 1.2420140846e-1f;
-    p = p * m + 1.4249322787e-1f;
-    p = p * m - 1.6668057665e-1f;
-    p = p * m + 2.0000714765e-1f;
-    p = p * m - 2.4999993993e-1f;
-    p = p * m + 3.3333331174e-1f;
-    return ((m * z * p + e * -2.12194440e-4f) - 0.5f * z + m) + e * 0.693359375f;
+    real f = am_from_bits((b & 0x007fffff) + 0x3f3504f3) - 1.0f;
+    return am_log_near_one(f, am_float(b >> 23));
 }
 
-/* log(1 + x) for x > -1, to the last digits for small x too. */
+/* log(1 + x) for -1 < x < 2^126: 3 ulp, for tiny x too; about -88 for x = -1. The exponent n is that of
+ * the rounded 1 + x, the fraction (1 + x) 2^-n - 1 comes from x itself. The usual x - (u - 1) with
+ * u = 1 + x is what some shader compilers simplify to 0. */
 AM_FN real am_log1p(real x) {
-    real u = 1.0f + x;
-    real v = am_sel(u > 0.0f, u, LIT(1.0f));
-    return am_sel(u == 1.0f, x, am_log(v) + (x - (u - 1.0f)) / v);
+    ints n = (am_bits(1.0f + x) - 0x3f3504f3) >> 23;
+    real s = am_from_bits((127 - n) << 23);
+    return am_log_near_one(s * x + (s - 1.0f), am_float(n));
 }
 
 /* 1 where a visible value must poison its row: NaN or +inf, but not -inf, which masks. By bits, as a
@@ -73,11 +88,11 @@ AM_FN real am_poison(real x) {
 AM_FN real am_exp_shifted(real z, real m, real k) {
     real d = z - m;
     d = am_sel(d > -3.0e38f, d, LIT(-3.0e38f));
-    return am_sel(z > -AM_INF, am_exp(k * d), LIT(0.0f));
+    return am_sel(z == -AM_INF, LIT(0.0f), am_exp_negative(k * d));
 }
 
 /* Row scalars as lanes, and the functions on row scalars. */
-#define am_lane(v) ((real)(v))
+#define am_lane(v) LIT(v)
 #define am_exp_row(x) am_row(am_exp(am_lane(x)))
 #define am_log_row(x) am_row(am_log(am_lane(x)))
 #define am_log1p_row(x) am_row(am_log1p(am_lane(x)))

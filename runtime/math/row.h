@@ -73,7 +73,7 @@
 #define ROW_HAS_CANDIDATE 1
 #else
 #define ROW_HAS_CANDIDATE 0
-#define ROW_CANDIDATE true
+#define ROW_CANDIDATE (LIT(0.0f) == 0.0f)
 #endif
 #ifdef ROW_OUT
 #define ROW_HAS_OUT 1

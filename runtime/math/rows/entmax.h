@@ -67,10 +67,10 @@ AM_FN real am_qlog(real f, real a) {
     const real g = am_sel(y > 0.0f, up_y, LIT(0.0f));
 #define ROW_S1(R)                                                                            \
     R(SUM, ss, s) R(SUM, sg, s * g) R(SUM, h, y * l) R(SUM, mb, b) R(SUM, gy, g * y)         \
-        R(SUM, gb, g * b) R(SUM, gl, g * y * l)
+        R(SUM, gb, g * b) R(SUM, gh, g * y * l)
 #define ROW_T1                                                                               \
     q = sg * am_inverse_row(ss);                                                             \
-    slope = (gy * mb - gb + a * (gl * mb - h * gb)) * 0.5f * am_inverse_row(ss);
+    slope = (gy * mb - gb + a * (gh * mb - h * gb)) * 0.5f * am_inverse_row(ss);
 #define ROW_OUT(O) O(3, grad_x, s * (g - q) * scale)
 #define ROW_ROW(O) O(5, grad_alpha, slope)
 #ifndef AM_ENTMAX_CURVE

@@ -14,7 +14,7 @@
 #define ROW_VARS(V) MAP_VARS(V) V(l)
 #define ROW_S2(R) LOGSUM_S2(R)
 #define ROW_MOVE(M) M(c, LIT(0.0f)) M(r, (c + r) * am_exp(k * w))
-#define ROW_T2 l = c > 0.0f ? am_log1p_row((c - 1.0f) + r) : ROWLIT(0.0f);
+#define ROW_T2 l = c == 0.0f ? ROWLIT(0.0f) : am_log1p_row((c - 1.0f) + r);
 #define ROW_OUT(O) O(1, y, am_sel(am_visible(z), (z - m) * k - l, LIT(-AM_INF)))
 #else
 /* grad_x = scale (g - p G), G = sum g over visible entries. At a maximum that stands alone this is

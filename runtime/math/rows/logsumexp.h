@@ -11,7 +11,7 @@
 #define ROW_VARS(V) MAP_VARS(V) V(l)
 #define ROW_S2(R) R(SUM, c, am_sel(z == m, e, LIT(0.0f))) R(SUM, r, am_sel(z < m, e, LIT(0.0f)))
 #define ROW_MOVE(M) M(c, LIT(0.0f)) M(r, (c + r) * am_exp(k * w))
-#define ROW_T2 l = c > 0.0f ? am_log1p_row((c - 1.0f) + r) + k * m : ROWLIT(-AM_INF);
+#define ROW_T2 l = c == 0.0f ? ROWLIT(-AM_INF) : am_log1p_row((c - 1.0f) + r) + k * m;
 #define ROW_ROW(O) O(1, y, l)
 #else
 #define ROW_PARAM(P) MAP_PARAM(P) P(1, 1, up_y)
