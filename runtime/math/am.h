@@ -40,8 +40,8 @@ AM_FN real am_exp(real x) {
     real r = (c - up * 0.693359375f) + up * 2.12194440e-4f;
     ints e = am_int(up);
     ints h = e >> 1;
-    real s = am_from_bits((h + 127) << 23) * am_from_bits((e - h + 127) << 23);
-    return am_exp_negative(r) * s;
+    real s = am_exp_negative(r) * am_from_bits((h + 127) << 23);
+    return s * am_from_bits((e - h + 127) << 23);
 }
 
 /* log(1 + f) + e ln 2 for f in [sqrt(1/2) - 1, sqrt(2) - 1], to the last digits for small f too (the
@@ -104,3 +104,5 @@ AM_FN real am_exp_shifted(real z, real m, real k) {
 #define am_at(i, v) am_sel(col == (i), (v), LIT(0.0f))
 #define am_visible(z) ((z) > -AM_INF)
 #define am_shifted_exp(z, m, k) am_exp_shifted(z, am_lane(m), am_lane(k))
+/* The factor exp(k w) of ROW_MOVE, also where w is -inf: a lane that has seen nothing holds zeros. */
+#define am_moved(w, k) am_exp_shifted(w, LIT(0.0f), am_lane(k))

@@ -27,17 +27,17 @@
 #if defined(ROW_FORWARD)
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_IN(I) MAP_IN(I) I(1, target_prob, 0.0f) I(2, weight, 1.0f)
-#define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(l) V(norm) V(cost) V(counted)
+#define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(counted)
 /* own: the weight of the targets, for the mean over rows. A class without a share in the loss may lie
  * infinitely far below. */
 #define ROW_S2(R)                                                                              \
-    R(SUM, c, am_sel(z == m, e, LIT(0.0f))) R(SUM, r, am_sel(z < m, e, LIT(0.0f)))             \
+    R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))             \
         R(SUM, own, weight * tj) R(SUM, total, CE_A)                                           \
         R(SUM, below, am_sel(CE_A > 0.0f, CE_A * ((z - m) * k), LIT(0.0f)))
 #define ROW_T2                                                                                 \
-    l = c == 0.0f ? ROWLIT(0.0f) : am_log1p_row((c - 1.0f) + r);                                \
-    norm = c == 0.0f ? ROWLIT(0.0f) : l + k * m;                                                \
-    cost = (total * l - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f));        \
+    logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);                                \
+    norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                                \
+    cost = (total * logsum - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f));        \
     cost = lost > 0.0f ? ROWLIT(AM_INF) : cost;                                                \
     cost = skipped > 0.0f || visible == 0.0f ? ROWLIT(0.0f) : cost;                            \
     counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;                                       \
@@ -45,7 +45,7 @@
 #define ROW_ROW(O) O(4, loss, cost) O(5, lse, norm) O(6, counted, counted)
 #define ROW_FLAG(F) F(0, outside > 0.0f)
 #else
-/* grad_x_j = scale (up_loss (p_j A - a_j) + (2 c lse up_loss + up_lse) p_j), A = sum a. Where one class
+/* grad_x_j = scale (up_loss (p_j A - a_j) + (2 ties lse up_loss + up_lse) p_j), A = sum a. Where one class
  * holds more than half (then 1/s > 1/2, as its e is 1), its p A - a is taken as minus the sum of the
  * others': p - 1 would cancel. Elsewhere it is that sum which would cancel. */
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 4, up_loss) P(5, 5, up_lse)

@@ -10,7 +10,7 @@
 #define ROW_VARS(V) MAP_VARS(V) V(inv)
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_S2(R) R(SUM, s, e)
-#define ROW_MOVE(M) M(s, s * am_exp(k * w))
+#define ROW_MOVE(M) M(s, s * am_moved(w, k))
 #define ROW_T2 inv = am_inverse_row(s);
 #define ROW_OUT(O) O(1, y, e * inv)
 #else
