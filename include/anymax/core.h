@@ -25,6 +25,13 @@
 #define ANYMAX_API
 #endif
 
+/* What sets a struct to its defaults in both languages: anymax_map map = ANYMAX_ZERO; */
+#ifdef __cplusplus
+#define ANYMAX_ZERO {}
+#else
+#define ANYMAX_ZERO {0}
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -184,7 +191,7 @@ typedef struct anymax_tensor {
 /* A packed tensor over host memory, or over a buffer. `shape` has `rank` entries. */
 static inline anymax_tensor anymax_host_tensor(void *data, anymax_dtype dtype, uint32_t rank,
                                                const int64_t *shape) {
-    anymax_tensor t = {0};
+    anymax_tensor t = ANYMAX_ZERO;
     uint32_t i;
     t.data = data;
     t.dtype = dtype;

@@ -66,7 +66,7 @@ ANYMAX_API anymax_status anymax_map_backward(anymax_stream *stream, const anymax
 /* Gumbel-softmax sample: softmax((x + noise) / temperature), noise standard Gumbel (Jang et al.,
  * 2017, arXiv 1611.01144). */
 static inline anymax_map anymax_gumbel_softmax(const anymax_tensor *noise, float temperature) {
-    anymax_map m = {(anymax_map_kind)0};
+    anymax_map m = ANYMAX_ZERO;
     m.noise = noise;
     m.scale = anymax_some(1.0f / temperature);
     return m;
@@ -74,7 +74,7 @@ static inline anymax_map anymax_gumbel_softmax(const anymax_tensor *noise, float
 
 /* Post-hoc logit adjustment: softmax(x - tau * log(prior)) (Menon et al., 2021, arXiv 2007.07314). */
 static inline anymax_map anymax_logit_adjusted_softmax(const anymax_tensor *prior, float tau) {
-    anymax_map m = {(anymax_map_kind)0};
+    anymax_map m = ANYMAX_ZERO;
     m.prior = prior;
     m.tau = anymax_some(tau);
     return m;
