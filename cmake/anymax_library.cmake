@@ -50,7 +50,7 @@ if(ANYMAX_HAVE_OPENCL)
 endif()
 if(ANYMAX_HAVE_VULKAN)
   target_sources(anymax_objects PRIVATE ${ANYMAX_VULKAN_SOURCES})
-  include(shaders) # anymax_add_shaders: SPIR-V, embedded
+  include("${PROJECT_SOURCE_DIR}/cmake/shaders.cmake") # anymax_add_shaders: SPIR-V, embedded
   anymax_add_shaders(anymax_objects)
 endif()
 
