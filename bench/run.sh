@@ -2,8 +2,7 @@
 # Installs what is missing, builds, and runs the main job on every device: sh bench/run.sh
 set -eu
 cd "$(dirname "$0")/.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=bench/setup.sh
 . bench/setup.sh
 
 start=$(seconds)

@@ -1,6 +1,15 @@
-# Read by bench/run.sh and tests/run.sh, which set $work, a folder of their own: packages, progress,
-# the build. POSIX sh.
-# shellcheck disable=SC2154
+# Read by bench/run.sh and tests/run.sh: a folder of their own ($work), packages, progress, the build.
+# POSIX sh.
+
+work=$(mktemp -d)
+quiet_pid=
+clean_up() {
+    # A command in the background ignores the interrupt key.
+    [ -z "$quiet_pid" ] || kill "$quiet_pid" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
 
 say() {
     printf '\n== %s\n' "$*"
@@ -39,10 +48,10 @@ need_packages() {
     say "Installing$missing"
     # Word splitting is meant: a command, and a list of names.
     # shellcheck disable=SC2086
-    if ! { quietly apt-update $as_root apt-get update -qq &&
-        quietly apt-install $as_root apt-get install -y -qq --no-install-recommends $missing; }; then
+    quietly apt-update $as_root apt-get update -qq || true
+    # shellcheck disable=SC2086
+    quietly apt-install $as_root apt-get install -y -qq --no-install-recommends $missing ||
         echo "That did not work; going on with what is here."
-    fi
 }
 
 # quietly NAME COMMAND...: output goes to a file; a line every 20 seconds, the end of it on failure.
@@ -64,6 +73,7 @@ quietly() {
     done
     quiet_status=0
     wait "$quiet_pid" || quiet_status=$?
+    quiet_pid=
     took=$(($(seconds) - quiet_start))
     if [ "$quiet_status" -ne 0 ]; then
         echo "  $quiet_name failed (status $quiet_status); the end of its output:"

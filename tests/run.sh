@@ -4,8 +4,7 @@
 # A backend that is missing here is a failure. Ends with 'N passed, N failed'; status 0 if none failed.
 set -eu
 cd "$(dirname "$0")/.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=bench/setup.sh
 . bench/setup.sh
 
 start=$(seconds)
