@@ -43,29 +43,41 @@ typedef struct tol_row {
 /* The first row that fits counts. Reasons beside the numbers. */
 static const tol_row tol_table[] = {
     /* exp: 2 ulp; two products; the argument is rounded twice */
-    {"softmax", "y", 6, 2, 0.125, 0, 0, 0, 0, 0},
-    {"gumbel_softmax", "y", 6, 2, 0.125, 4, 0, 0, 0, 0},
-    {"logit_adjusted_softmax", "y", 6, 2, 0.125, 6, 0, 0, 0, 0},
+    {"softmax", "y", 6, 3, 0.125, 0, 0, 0, 0, 0},
+    {"gumbel_softmax", "y", 6, 3, 0.125, 4, 0, 0, 0, 0},
+    {"logit_adjusted_softmax", "y", 6, 3, 0.125, 6, 0, 0, 0, 0},
     /* d and log s have the same sign, so the result is relative even where it is tiny */
-    {"log_softmax", "y", 6, 2, 0.125, 0, 0, 0, 0, 0},
+    {"log_softmax", "y", 6, 3, 0.125, 0, 0, 0, 0, 0},
     /* k m and log s may cancel: absolute, by log n (handled in tol_bound) */
     {"logsumexp", "y", 4, 0, 0.125, 0, 0, 0, 1, 0},
     /* y (g - d): d is a sum that may cancel, its terms are no larger than the row's largest */
-    {"softmax", "grad.x", 12, 2, 0.5, 0, 1, 0, 0, 0},
-    {"gumbel_softmax", "grad.x", 12, 2, 0.5, 4, 1, 0, 0, 0},
-    {"logit_adjusted_softmax", "grad.x", 12, 2, 0.5, 6, 1, 0, 0, 0},
-    {"log_softmax", "grad.x", 8, 2, 0.5, 0, 1, 1, 0, 0},
-    {"logsumexp", "grad.x", 8, 2, 0.125, 0, 0, 0, 0, 0},
+    {"softmax", "grad.x", 12, 3, 0.5, 0, 1, 0, 0, 0},
+    {"gumbel_softmax", "grad.x", 12, 3, 0.5, 4, 1, 0, 0, 0},
+    {"logit_adjusted_softmax", "grad.x", 12, 3, 0.5, 6, 1, 0, 0, 0},
+    {"log_softmax", "grad.x", 8, 3, 0.5, 0, 1, 1, 0, 0},
+    {"logsumexp", "grad.x", 8, 3, 0.125, 0, 0, 0, 0, 0},
     /* sums of terms of one sign */
-    {"cross_entropy", "loss", 10, 2, 0.25, 0, 0, 0, 0, 0},
+    {"cross_entropy", "loss", 10, 3, 0.25, 0, 0, 0, 0, 0},
     {"cross_entropy", "lse", 4, 0, 0.125, 0, 0, 0, 1, 0},
-    {"cross_entropy", "grad.x", 8, 2, 0.5, 0, 1, 2, 0, 0},
+    {"cross_entropy", "grad.x", 8, 3, 0.5, 0, 1, 2, 0, 0},
     /* the threshold has an absolute error; see tol_entmax */
-    {"entmax15", "y", 4, 2, 0.125, 0, 0, 0, 0, 0},
-    {"entmax", "y", 4, 2, 0.125, 0, 0, 0, 0, 0},
+    {"entmax15", "y", 4, 3, 0.125, 0, 0, 0, 0, 0},
+    {"entmax", "y", 4, 3, 0.125, 0, 0, 0, 0, 0},
     {"entmax15", "grad.x", 16, 0, 0.5, 0, 1, 1, 0, 0},
     {"entmax", "grad.x", 16, 0, 0.5, 0, 1, 1, 0, 0},
     {"entmax", "grad.alpha", 32, 0, 1, 0, 1, 8, 0, 0},
+    /* something was added to x: the argument inherits the rounding of the sum */
+    {"softmax+", "y", 6, 3, 0.125, 4, 0, 0, 0, 0},
+    {"softmax+", "grad.x", 12, 3, 0.5, 4, 1, 0, 0, 0},
+    {"log_softmax+", "y", 6, 3, 0.125, 0, 0, 0, 0, 4},
+    {"log_softmax+", "grad.x", 8, 3, 0.5, 4, 1, 1, 0, 0},
+    {"logsumexp+", "y", 4, 0, 0.125, 0, 0, 0, 1, 4},
+    {"logsumexp+", "grad.x", 8, 3, 0.125, 4, 0, 0, 0, 0},
+    {"entmax15+", "y", 4, 3, 0.125, 0, 0, 0, 0, 4},
+    {"entmax15+", "grad.x", 16, 0, 0.5, 4, 1, 1, 0, 0},
+    {"entmax+", "y", 4, 3, 0.125, 0, 0, 0, 0, 4},
+    {"entmax+", "grad.x", 16, 0, 0.5, 4, 1, 1, 0, 0},
+    {"entmax+", "grad.alpha", 32, 0, 1, 4, 1, 8, 0, 0},
     /* the scores are products of unit vectors over the temperature: absolute by that size */
     {"infonce_loss", "loss", 10, 0, 0.25, 0, 0, 0, 1, 6},
     {"infonce_loss", "lse", 10, 0, 0.25, 0, 0, 0, 1, 6},
@@ -114,9 +126,12 @@ static inline double tol_bound(const tol_case *c, double want) {
     extra = row->top * c->top + row->up * c->up;
     logs = row->logs * (size * tol_log(size / whole) + extra * tol_log(c->top / whole));
     if (gradient && c->alpha > 0 && c->least > 0) {
+        /* s = y^(1 - a) has the error |1 - a| y^(1 - 2a) dv, unbounded for a > 1/2; the largest s is
+         * about 1 for a <= 1, else that of the least weight */
         double a = c->alpha - 1;
-        /* s = y^(1 - a) has the relative error |1 - a| dv / y^a */
-        fixed *= 1 + fmin(fabs(1 - a) / pow(c->least, a), 1e6);
+        if (a > 0.5)
+            fixed *= 1 + fmin(fabs(1 - a) * pow(c->least, 1 - 2 * a) /
+                                  fmax(1, pow(c->least, 1 - a)), 1e6);
     }
     if (!gradient && strncmp(c->op, "entmax", 6) == 0)
         extra += tol_entmax(size, c->alpha > 0 ? c->alpha : 1.5, n) / (eps * fixed);
