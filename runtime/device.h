@@ -38,14 +38,10 @@ struct anymax_stream {
     size_t workspace_bytes; /* the largest need so far */
     bool flags_pending;     /* work since the last sync may have raised bits of the status word */
     uint32_t flags;
-    anymax_status failure; /* of queued work, for the next sync */
-    char failure_message[256];
     am_keep_list keep;
     struct am_plan *plan; /* scratch of the planner, reused by every operation */
 };
 
-/* The first bytes of every workspace: the status word that kernels raise bits of. */
-#define AM_STATUS_BYTES 256
 #define AM_FLAG_INDEX_RANGE 1u
 
 /* Makes sure that the stream has `size_bytes` of workspace. */

@@ -17,6 +17,9 @@
 #define AM_SLOT_SCALE 14
 #define AM_SLOT_WORKSPACE 15 /* f32 words: flags, partial states, row scalars */
 
+/* The first bytes of every workspace: the status word that kernels raise bits of. */
+#define AM_STATUS_BYTES 256
+
 /* Element types as kernels see them; 4 bits each in `types`. */
 enum {
     AM_ABSENT = 0,
