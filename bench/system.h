@@ -1,0 +1,15 @@
+/* system.h: the two things that standard C cannot tell. */
+#ifndef ANYMAX_BENCH_SYSTEM_H
+#define ANYMAX_BENCH_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Folder of the running program, without a slash at its end; false if the platform does not tell. */
+bool system_program_folder(char *out, size_t size);
+
+/* Whether a person watches this stream. */
+bool system_is_terminal(FILE *stream);
+
+#endif
