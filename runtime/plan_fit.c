@@ -30,6 +30,7 @@ static void each_alone(const am_fit *fit, ranges *r) {
     }
 }
 
+/* Range `gone` becomes a part of range `into`; later ones move up. */
 static void drop(ranges *r, int gone, int into) {
     for (int s = 0; s < AM_SLOTS; s++) {
         if (r->of[s] == gone) r->of[s] = into;
@@ -55,7 +56,7 @@ static void merge(const am_limits *limits, ranges *r, int wanted) {
     }
 }
 
-/* Copies the smallest range into the workspace's own; false if none fits. */
+/* Copies the smallest range into the workspace's own. */
 static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cursor, size_t align) {
     int small = -1, own = -1;
     size_t size, at;
@@ -93,7 +94,7 @@ static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cur
         fit->binding[s].memory = sink->workspace;
     }
     if (r->item[own].high < at + size) r->item[own].high = at + size;
-    drop(r, small, own > small ? own - 1 : own);
+    drop(r, small, own);
     return ANYMAX_OK;
 }
 
