@@ -1,0 +1,210 @@
+/* A block: one part of one row (lanes run along it) or of AM_W rows (lanes run across them), and how
+ * its tiles come from memory and go back. Included by level_row.c. */
+#ifndef AM_CPU_BLOCK_H
+#define AM_CPU_BLOCK_H
+
+#include "elements.h"
+#include "kernel.h"
+
+typedef struct am_block {
+    const am_row_job *job;
+    const am_cpu_row *program;
+    const am_row_args *args;
+    am_scratch *scratch;
+    int32_t row;      /* first row */
+    int live, lanes;  /* rows of the block; lanes that row scalars need: 1 or AM_W */
+    int32_t part;     /* number of the part in its row */
+    int32_t column;   /* its first column */
+    int32_t columns;
+    int32_t steps;
+    bool keep, kept;  /* ROW_KEEP values of all steps have a place; they are there */
+    bool hold, held;  /* so have converted inputs */
+    am_tile tile;
+} am_block;
+
+static inline uint32_t am_block_type(const am_block *b, int slot) {
+    return am_nibble(b->args->types, slot);
+}
+
+/* First byte of what slot `slot` holds for lane l; of column `c` of the whole row for tensors of rows. */
+static inline char *am_row_place(const am_block *b, int slot, int l) {
+    return b->job->data[slot] +
+           b->scratch->row_at[slot][l] * (int64_t)am_type_size(am_block_type(b, slot));
+}
+
+static inline char *am_place(const am_block *b, int slot, int l, int32_t c) {
+    int64_t along = (int64_t)c - (int64_t)b->args->part0 * b->args->part_len;
+    int64_t at = b->scratch->row_at[slot][l] + along * b->args->tensor[slot].step;
+    return b->job->data[slot] + at * (int64_t)am_type_size(am_block_type(b, slot));
+}
+
+static void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
+    const am_row_args *a = b->args;
+    am_scratch *s = b->scratch;
+    for (int i = 0; i < count; i++) {
+        int slot = slots[i].slot;
+        int64_t s0 = a->tensor[slot].s0, s1 = a->tensor[slot].s1, s2 = a->s2[slot];
+        for (int l = 0; l < b->lanes; l++)
+            s->row_at[slot][l] =
+                a->tensor[slot].offset + s->at[0][l] * s0 + s->at[1][l] * s1 + s->at[2][l] * s2;
+    }
+}
+
+/* Surplus lanes repeat the last row: they are computed and never written. */
+static void am_locate(am_block *b) {
+    const am_row_args *a = b->args;
+    am_scratch *s = b->scratch;
+    int64_t d0 = a->d0, d01 = (int64_t)a->d0 * a->d1;
+    for (int l = 0; l < b->lanes; l++) {
+        int64_t r = b->row + (l < b->live ? l : b->live - 1);
+        s->at[2][l] = r / d01;
+        s->at[1][l] = r % d01 / d0;
+        s->at[0][l] = r % d0;
+    }
+    am_locate_slots(b, b->program->in, b->program->in_count);
+    am_locate_slots(b, b->program->param, b->program->param_count);
+    am_locate_slots(b, b->program->index, b->program->index_count);
+    am_locate_slots(b, b->program->out, b->program->out_count);
+    am_locate_slots(b, b->program->row_out, b->program->row_out_count);
+}
+
+/* Length of the run of rows from lane l that are neighbours in memory. */
+static int am_run(const am_block *b, int slot, int l) {
+    const int64_t *at = b->scratch->row_at[slot];
+    int end = l + 1;
+    while (end < b->live && at[end] == at[l] + (end - l)) end++;
+    return end - l;
+}
+
+/* A tile that is in memory as the program wants it: f32, neighbouring lanes side by side, no padding. */
+static bool am_direct(const am_block *b, int slot) {
+    const am_tile *t = &b->tile;
+    if (am_block_type(b, slot) != AM_F32) return false;
+    if (b->job->across) return b->live == AM_W && am_run(b, slot, 0) == AM_W;
+    return b->args->tensor[slot].step == 1 && t->column + t->steps * AM_W <= t->column_end;
+}
+
+static void am_gather_along(const am_block *b, int slot, float *to, float absent) {
+    const am_tile *t = &b->tile;
+    int size = t->steps * AM_W, left = t->column_end - t->column;
+    int count = left < size ? left : size;
+    am_load_line(to, am_place(b, slot, 0, t->column), am_block_type(b, slot),
+                 b->args->tensor[slot].step, count);
+    for (int i = count; i < size; i++) to[i] = absent;
+}
+
+static void am_gather_across(const am_block *b, int slot, float *to, float absent) {
+    const am_tile *t = &b->tile;
+    uint32_t type = am_block_type(b, slot);
+    float line[AM_TILE];
+    for (int l = 0, run; l < b->live; l += run) {
+        run = am_run(b, slot, l);
+        if (run >= 8) {
+            for (int j = 0; j < t->steps; j++)
+                am_load_line(to + j * AM_W + l, am_place(b, slot, l, t->column + j), type, 1, run);
+            continue;
+        }
+        run = 1;
+        am_load_line(line, am_place(b, slot, l, t->column), type, b->args->tensor[slot].step,
+                     t->steps);
+        for (int j = 0; j < t->steps; j++) to[j * AM_W + l] = line[j];
+    }
+    for (int j = 0; j < t->steps; j++)
+        for (int l = b->live; l < AM_W; l++) to[j * AM_W + l] = absent;
+}
+
+static void am_scatter_across(const am_block *b, int slot, const float *from, bool add) {
+    const am_tile *t = &b->tile;
+    uint32_t type = am_block_type(b, slot);
+    ptrdiff_t step = b->args->tensor[slot].step;
+    float line[AM_TILE];
+    for (int l = 0, run; l < b->live; l += run) {
+        run = am_run(b, slot, l);
+        if (run >= 8) {
+            for (int j = 0; j < t->steps; j++) {
+                char *to = am_place(b, slot, l, t->column + j);
+                const float *at = from + j * AM_W + l;
+                if (add) am_add_line(to, type, 1, at, run, b->scratch->line);
+                else am_store_line(to, type, 1, at, run);
+            }
+            continue;
+        }
+        run = 1;
+        for (int j = 0; j < t->steps; j++) line[j] = from[j * AM_W + l];
+        char *to = am_place(b, slot, l, t->column);
+        if (add) am_add_line(to, type, step, line, t->steps, b->scratch->line);
+        else am_store_line(to, type, step, line, t->steps);
+    }
+}
+
+/* Steps of the tile that begins at step `first`. Along a row the last step, where it has padding, is
+ * a tile of its own, so that all before it can be used where they are. */
+static int am_tile_steps(const am_block *b, int32_t first) {
+    int32_t left = b->steps - first;
+    if (!b->job->across && left > 1 && b->columns % AM_W != 0) left--;
+    return left < AM_TILE ? left : AM_TILE;
+}
+
+/* Opens the tile at step `first`: inputs are there afterwards, ROW_KEEP values have a place. */
+static void am_tile_open(am_block *b, int32_t first) {
+    am_tile *t = &b->tile;
+    am_scratch *s = b->scratch;
+    t->steps = am_tile_steps(b, first);
+    t->column = b->column + first * t->column_step;
+    for (int i = 0; i < b->program->in_count; i++) {
+        int slot = b->program->in[i].slot;
+        float absent = b->program->in[i].absent;
+        t->in_step[i] = AM_W;
+        if (b->job->data[slot] == NULL) {
+            t->in[i] = s->constant[i];
+            t->in_step[i] = 0;
+        } else if (am_direct(b, slot)) {
+            t->in[i] = (const float *)am_place(b, slot, 0, t->column);
+            if (b->job->across) t->in_step[i] = b->args->tensor[slot].step;
+        } else {
+            float *to = s->in[i] + (b->hold ? (ptrdiff_t)first * AM_W : 0);
+            t->in[i] = to;
+            if (b->held) continue;
+            if (b->job->across) am_gather_across(b, slot, to, absent);
+            else am_gather_along(b, slot, to, absent);
+        }
+    }
+    for (int i = 0; i < b->program->keep_count; i++)
+        t->keep[i] = s->keep[i] + (b->keep ? (ptrdiff_t)first * AM_W : 0);
+}
+
+static bool am_adds(const am_block *b, int slot) { return b->args->accumulate >> slot & 1; }
+
+/* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes there. */
+static void am_outputs_open(am_block *b) {
+    am_tile *t = &b->tile;
+    for (int i = 0; i < b->program->out_count; i++) {
+        int slot = b->program->out[i].slot;
+        t->out[i] = b->scratch->out[i];
+        t->out_step[i] = AM_W;
+        if (b->job->data[slot] == NULL || am_adds(b, slot) || !am_direct(b, slot)) continue;
+        t->out[i] = (float *)am_place(b, slot, 0, t->column);
+        if (b->job->across) t->out_step[i] = b->args->tensor[slot].step;
+    }
+}
+
+static void am_outputs_close(am_block *b) {
+    am_tile *t = &b->tile;
+    for (int i = 0; i < b->program->out_count; i++) {
+        int slot = b->program->out[i].slot;
+        if (t->out[i] != b->scratch->out[i] || b->job->data[slot] == NULL) continue;
+        if (b->job->across) {
+            am_scatter_across(b, slot, t->out[i], am_adds(b, slot));
+            continue;
+        }
+        int size = t->steps * AM_W, left = t->column_end - t->column;
+        int count = left < size ? left : size;
+        char *to = am_place(b, slot, 0, t->column);
+        ptrdiff_t step = b->args->tensor[slot].step;
+        uint32_t type = am_block_type(b, slot);
+        if (am_adds(b, slot)) am_add_line(to, type, step, t->out[i], count, b->scratch->line);
+        else am_store_line(to, type, step, t->out[i], count);
+    }
+}
+
+#endif

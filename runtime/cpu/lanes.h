@@ -1,0 +1,61 @@
+/* The lane of the CPU: a plain float inside a loop over AM_W lanes, which the compiler vectorises.
+ *
+ * Row scalars are lanes too: AM_W rows side by side when lanes run across rows, AM_W copies of one
+ * number when they run along a row. So one expansion of a program serves both directions. */
+#ifndef AM_CPU_LANES_H
+#define AM_CPU_LANES_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__clang__)
+#define AM_LANE_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#define AM_ALWAYS_INLINE __attribute__((always_inline))
+#elif defined(__GNUC__)
+#define AM_LANE_LOOP _Pragma("GCC ivdep")
+#define AM_ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define AM_LANE_LOOP
+#define AM_ALWAYS_INLINE
+#endif
+
+/* A loop over lanes: no lane reads what another lane writes. */
+#define AM_LANES AM_LANE_LOOP for (int am_l = 0; am_l < AM_W; am_l++)
+
+static inline AM_ALWAYS_INLINE int32_t am_bits(float x) {
+    int32_t i;
+    memcpy(&i, &x, 4);
+    return i;
+}
+
+static inline AM_ALWAYS_INLINE float am_from_bits(int32_t i) {
+    float x;
+    memcpy(&x, &i, 4);
+    return x;
+}
+
+#define AM_FN static inline AM_ALWAYS_INLINE
+#define real float
+#define ints int32_t
+#define cond int
+#define rowf float
+#define rowi int32_t
+#define LIT(c) (c)
+#define ILIT(c) (c)
+#define ROWLIT(c) (c)
+#define AM_INF INFINITY
+#define am_sel(c, a, b) ((c) ? (a) : (b))
+#define am_and(a, b) ((a) & (b))
+#define am_or(a, b) ((a) | (b))
+#define am_float(i) ((float)(i))
+/* The conversion of a NaN is undefined in C. */
+#define am_int(x) ((int32_t)((x) == (x) ? (x) : 0.0f))
+#define am_round(x) rintf(x)
+#define am_sqrt(x) sqrtf(x)
+#define am_fabs(x) fabsf(x)
+#define am_row(v) (v)
+
+#include "../math/am.h"
+
+#endif

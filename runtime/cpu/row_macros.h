@@ -1,0 +1,85 @@
+/* The macros that row_program.h hands to the X-macros of a program. Names that could meet a program's
+ * own begin with am_ (a program may call a row scalar `l` or a tensor `x`). */
+#ifndef AM_CPU_ROW_MACROS_H
+#define AM_CPU_ROW_MACROS_H
+
+/* One name for each half of the file. */
+#define AM_ID(part) AM_CAT(part, AM_HALF)
+
+/* Row scalars in memory; their order is that of LOAD and SAVE. */
+#define FIELD_R(op, name, e) float name[AM_W];
+#define FIELD_V(name) float name[AM_W];
+#define FIELD_P(slot, i, name) float name[AM_W];
+#define FIELD_X(slot, name) int32_t name[AM_W];
+
+/* Row scalars of a lane, to read. A program need not use all of them. */
+#define GET_R(op, name, e) const rowf name = am_v->name[am_l]; (void)name;
+#define GET_V(name) const rowf name = am_v->name[am_l]; (void)name;
+#define GET_P(slot, i, name) const rowf name = am_v->name[am_l]; (void)name;
+#define GET_X(slot, name) const rowi name = am_x->name[am_l]; (void)name;
+#define GET_C(i, name) const rowf name = am_args->param[i]; (void)name;
+#define GET_I(i, name) const rowi name = am_args->iparam[i]; (void)name;
+/* To change: read, run the row scalars of a stage, write back. */
+#define LOAD_R(op, name, e) rowf name = am_v->name[am_l];
+#define LOAD_V(name) rowf name = am_v->name[am_l];
+#define STORE_R(op, name, e) am_v->name[am_l] = name;
+#define STORE_V(name) am_v->name[am_l] = name;
+
+/* Tensors of rows. */
+#define IN_AT(slot, name, absent) AM_ID(IN_##slot##_##name),
+#define IN_BASE(slot, name, absent) \
+    const float *name##_in = am_tile_->in[AM_ID(IN_##slot##_##name)]; \
+    const ptrdiff_t name##_in_step = am_tile_->in_step[AM_ID(IN_##slot##_##name)];
+#define IN_GET(slot, name, absent) const real name = name##_in[am_l]; (void)name;
+#define IN_NEXT(slot, name, absent) name##_in += name##_in_step;
+#define OUT_AT(slot, name, e) AM_ID(OUT_##slot##_##name),
+#define OUT_BASE(slot, name, e) \
+    float *name##_out = am_tile_->out[AM_ID(OUT_##slot##_##name)]; \
+    const ptrdiff_t name##_out_step = am_tile_->out_step[AM_ID(OUT_##slot##_##name)];
+#define OUT_PUT(slot, name, e) name##_out[am_l] = bad > 0.0f ? NAN : (e);
+#define OUT_NEXT(slot, name, e) name##_out += name##_out_step;
+#define KEEP_AT(name, e) AM_ID(KEEP_##name),
+#define KEEP_BASE(name, e) float *name##_keep = am_tile_->keep[AM_ID(KEEP_##name)];
+#define KEEP_MAKE(name, e) const real name = (e); name##_keep[am_l] = name;
+#define KEEP_GET(name, e) const real name = name##_keep[am_l]; (void)name;
+#define KEEP_NEXT(name, e) name##_keep += AM_W;
+
+/* Reductions. */
+#define SUM_OP(a, b) ((a) + (b))
+#define MAX_OP(a, b) am_larger(a, b)
+#define SUM_AT(op, name, e) AM_ID(SUM_##name),
+#define SUM_BASE(op, name, e) \
+    float name##_sum[AM_W]; \
+    memcpy(name##_sum, am_sums + AM_ID(SUM_##name) * AM_W, sizeof name##_sum);
+#define SUM_STEP(op, name, e) name##_sum[am_l] = op##_OP(name##_sum[am_l], e);
+#define SUM_DONE(op, name, e) \
+    memcpy(am_sums + AM_ID(SUM_##name) * AM_W, name##_sum, sizeof name##_sum);
+#define SUM_GET(op, name, e) \
+    const real name = am_sums[AM_ID(SUM_##name) * AM_W + am_l]; (void)name;
+#define MOVE_MAKE(name, e) const real name##_moved = (e);
+#define MOVE_PUT(name, e) \
+    am_sums[AM_ID(SUM_##name) * AM_W + am_l] = w < 0.0f ? name##_moved : name;
+
+/* Finish: row scalars. */
+#define ROW_AT(slot, name, e) AM_ID(ROW_##slot##_##name),
+#define ROW_PUT(slot, name, e) \
+    am_values[AM_ID(ROW_##slot##_##name) * AM_W + am_l] = bad > 0.0f ? NAN : (e);
+#define FLAG_PUT(bit, condition) am_raised |= (condition) ? 1 << (bit) : 0;
+
+/* Tables. */
+#define OP_AT(op, name, e) AM_REDUCTION_##op,
+#define SLOT_I(slot, name, absent) {slot, 0, absent},
+#define SLOT_P(slot, i, name) {slot, i, 0.0f},
+#define SLOT_X(slot, name) {slot, 0, 0.0f},
+#define SLOT_O(slot, name, e) {slot, 0, 0.0f},
+#define ONE_I(slot, name, absent) +1
+#define ONE_R(op, name, e) +1
+#define ONE_V(name) +1
+#define ONE_P(slot, i, name) +1
+#define ONE_X(slot, name) +1
+#define ONE_K(name, e) +1
+#define ONE_O(slot, name, e) +1
+
+static inline AM_ALWAYS_INLINE float am_larger(float a, float b) { return a < b ? b : a; }
+
+#endif
