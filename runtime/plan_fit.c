@@ -75,7 +75,8 @@ static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cur
     size = r->item[small].high - r->item[small].low;
     at = *cursor;
     *cursor = (at + size + align - 1) / align * align;
-    if (*cursor - r->item[own].low > sink->limits->range_bytes)
+    if ((*cursor > r->item[own].high ? *cursor : r->item[own].high) - r->item[own].low >
+        sink->limits->range_bytes)
         return am_fail(ANYMAX_ERROR_UNSUPPORTED,
                        "the device binds %u storage buffers of %llu bytes, too few for these tensors",
                        sink->limits->bindings, (unsigned long long)sink->limits->range_bytes);
@@ -105,12 +106,8 @@ anymax_status am_fit_bindings(am_sink *sink, am_fit *fit) {
     fit->back_count = 0;
     each_alone(fit, &r);
     if (r.count > wanted) {
-        size_t start = sink->pack_offset, cursor;
+        size_t start = (sink->pack_offset + align - 1) / align * align, cursor = start;
         merge(sink->limits, &r, wanted);
-        if (fit->share >= 0 && start < r.item[r.of[fit->share]].high)
-            start = r.item[r.of[fit->share]].high;
-        start = (start + align - 1) / align * align;
-        cursor = start;
         while (r.count > wanted) {
             anymax_status status = pack_one(sink, fit, &r, &cursor, align);
             if (status != ANYMAX_OK) return status;

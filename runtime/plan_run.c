@@ -36,7 +36,7 @@ static anymax_dtype dtype_of(const am_base *b) {
 static anymax_status run_row(void *user, const am_row_launch *launch) {
     run *r = user;
     anymax_stream *stream = r->plan->stream;
-    if (launch->args.stages & AM_STAGE_FINISH) r->flags = true;
+    r->flags |= am_program_table[launch->program].flags;
     if (r->dry) return ANYMAX_OK;
     return am_device_check(stream->device, stream->device->backend->row(stream->state, launch));
 }
@@ -217,10 +217,14 @@ anymax_status am_plan_run(am_plan *plan) {
                        .row = run_row,
                        .product = run_product,
                        .copy = run_copy};
-    status = all_actions(&r);
-    if (status != ANYMAX_OK) return status;
-    r.sink.pack_offset = aligned(plan, r.sink.partial_bytes);
-    r.scratch_from = r.sink.pack_offset + aligned(plan, r.sink.pack_bytes);
+    /* Where tensors are packed, whether they fit depends on where the first walk put things: walk again,
+     * so that nothing is refused once launches have begun. */
+    for (int walk = 0; walk < (stream->device->limits.bindings < AM_SLOTS ? 2 : 1); walk++) {
+        status = all_actions(&r);
+        if (status != ANYMAX_OK) return status;
+        r.sink.pack_offset = aligned(plan, r.sink.partial_bytes);
+        r.scratch_from = r.sink.pack_offset + aligned(plan, r.sink.pack_bytes);
+    }
     status = am_stream_reserve(stream, plan->op, r.scratch_from + plan->scratch_bytes);
     if (status != ANYMAX_OK || stream->plan_only) return status;
     r.sink.workspace = stream->workspace->memory;

@@ -41,6 +41,7 @@ static inline float am_from_bits(int32_t i) {
 #include "math/am.h"
 
 #define COUNT_1(a) +1
+#define COUNT_2(a, b) +1
 #define COUNT_3(a, b, c) +1
 #define SLOT_BIT_2(slot, b) SLOT_JOIN (1ll << (slot))
 #define SLOT_BIT_3(slot, b, c) SLOT_JOIN (1ll << (slot))

@@ -34,6 +34,7 @@ typedef struct am_program {
     bool online;       /* has ROW_MOVE */
     bool candidate;    /* has ROW_CANDIDATE */
     bool elements;     /* has ROW_OUT: the finish reads and writes elements */
+    bool flags;        /* has ROW_FLAG: may raise bits of the status word */
 } am_program;
 
 enum {

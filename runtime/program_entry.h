@@ -13,5 +13,6 @@
     .online = ROW_HAS_MOVE,
     .candidate = ROW_HAS_CANDIDATE,
     .elements = ROW_HAS_OUT,
+    .flags = (0 ROW_FLAG(COUNT_2)) != 0,
 },
 #include "math/row_undef.h"

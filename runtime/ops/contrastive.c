@@ -175,7 +175,7 @@ static const am_op ops[] = {
       {{"temperature", ANYMAX_VALUE_FLOAT, "0.1", "> 0", NULL},
        {"normalize", ANYMAX_VALUE_BOOL, "true", "", NULL},
        {"symmetric", ANYMAX_VALUE_BOOL, "false", "", NULL}}},
-     0, call_infonce, infonce_shape},
+     0, NULL, call_infonce, infonce_shape},
 };
 
 const am_op_list am_contrastive_ops = {ops, sizeof ops / sizeof ops[0]};

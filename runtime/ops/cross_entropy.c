@@ -220,7 +220,7 @@ static const am_op ops[] = {
        {"ignore_index", ANYMAX_VALUE_INT, "-100", "any 32-bit integer", NULL},
        {"reduction", ANYMAX_VALUE_STRING, "\"none\"", "none, sum, mean", NULL},
        {"axis", ANYMAX_VALUE_INT, "-1", "an axis of x", NULL}}},
-     0, call_cross_entropy, cross_entropy_shape},
+     0, NULL, call_cross_entropy, cross_entropy_shape},
 };
 
 const am_op_list am_cross_entropy_ops = {ops, sizeof ops / sizeof ops[0]};

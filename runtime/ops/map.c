@@ -1,4 +1,4 @@
-/* Maps: checks, plans and registry entries. A new map is one line of `entries`. */
+/* Maps: checks, plans and registry entries. A new map is one entry of `ops`, at the end. */
 #include <math.h>
 #include <string.h>
 
@@ -9,43 +9,32 @@
 
 #define FLOATS (1u << ANYMAX_CLASS_FLOAT)
 
-/* What the planner needs to know of a map; the kind is the number of its enum value. */
-typedef struct map_entry {
-    const char *name;
-    int family;       /* its row programs */
-    bool row_output;  /* one number a row */
-    bool has_alpha;   /* a parameter alpha, per call or per row */
-} map_entry;
+/* What the planner needs to know of a map. */
+typedef struct map_traits {
+    int family;      /* its row programs */
+    bool row_output; /* one number a row */
+    bool has_alpha;  /* a parameter alpha, per call or per row */
+} map_traits;
 
-static const map_entry entries[] = {
-    [ANYMAX_SOFTMAX] = {"softmax", AM_FAMILY(softmax), false, false},
-    [ANYMAX_LOG_SOFTMAX] = {"log_softmax", AM_FAMILY(log_softmax), false, false},
-    [ANYMAX_LOGSUMEXP] = {"logsumexp", AM_FAMILY(logsumexp), true, false},
-    [ANYMAX_ENTMAX15] = {"entmax15", AM_FAMILY(entmax15), false, false},
-    [ANYMAX_ENTMAX] = {"entmax", AM_FAMILY(entmax), false, true},
-};
-#define KINDS (sizeof entries / sizeof entries[0])
+/* The registry entry of a kind; NULL if there is none. */
+static const am_op *entry_of(anymax_map_kind kind);
+
+static const map_traits *traits_of(const am_op *op) { return op->data; }
 
 /* ---------------------------------------------------------------- plan */
 
-/* Adds -tau log(prior) to the bias slot: into scratch, and onto a bias that is there. */
-static am_value prior_bias(am_plan *plan, const anymax_map *map, am_value x, uint32_t axis,
-                           am_value bias) {
+/* -tau log(prior), as a tensor that broadcasts against x. */
+static am_value log_prior(am_plan *plan, const anymax_map *map, am_value x, uint32_t axis) {
     am_value prior = am_plan_input(plan, "prior", map->prior, FLOATS), made;
     float tau = am_opt_in(plan, "tau", map->tau, 1.0f, 0.0f, INFINITY);
     int64_t n;
     am_row_step step;
-    if (prior < 0 || !am_plan_ok(plan)) return bias;
+    if (prior < 0 || !am_plan_ok(plan)) return AM_NO_VALUE;
     n = am_plan_shape(plan, x)[axis];
-    if (bias >= 0) {
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_UNSUPPORTED,
-                                   "map: bias and prior cannot be given together; add the prior to the bias"));
-        return bias;
-    }
     if (am_plan_rank(plan, prior) != 1 || am_plan_shape(plan, prior)[0] != n) {
         am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "map: prior needs the shape (%lld,), one for each class",
                                    (long long)n));
-        return bias;
+        return AM_NO_VALUE;
     }
     made = am_plan_scratch(plan, 1, &n);
     step = am_plan_row_step(AM_FAMILY(log_prior), prior, 0);
@@ -53,39 +42,39 @@ static am_value prior_bias(am_plan *plan, const anymax_map *map, am_value x, uin
     step.value[1] = made;
     step.param[0] = tau;
     am_plan_row_add(plan, &step);
-    return made;
+    return am_plan_spread(plan, made, x, axis);
 }
 
-/* A per-class vector (n,) seen from x's rank, where the classes are not the last axis. */
-static am_value along_axis(am_plan *plan, am_value vector, am_value x, uint32_t axis) {
-    return axis + 1 == am_plan_rank(plan, x) ? vector : am_plan_spread(plan, vector, x, axis);
+/* The prior takes whichever of the two additive slots is free. */
+static void add_prior(am_plan *plan, const anymax_map *map, am_value x, uint32_t axis, am_row_step *step) {
+    int slot = step->value[AM_SLOT_BIAS] < 0 ? AM_SLOT_BIAS : AM_SLOT_NOISE;
+    if (!map->prior) return;
+    if (step->value[slot] >= 0)
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                                   "%s: bias, noise and prior at once; add the prior to the bias",
+                                   am_plan_op(plan)));
+    step->value[slot] = log_prior(plan, map, x, axis);
 }
 
-static int check_kind(am_plan *plan, const anymax_map *map) {
-    if ((unsigned)map->kind < KINDS && entries[map->kind].name) return (int)map->kind;
-    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "map: kind %d does not exist", (int)map->kind));
-    return 0;
-}
-
-static void check_alpha(am_plan *plan, const anymax_map *map, const map_entry *entry) {
-    if (entry->has_alpha || (!map->alpha.set && !map->row_alpha)) return;
-    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: alpha is given, but this map has none", am_plan_op(plan)));
+static void check_alpha(am_plan *plan, const anymax_map *map, const map_traits *traits) {
+    if (traits->has_alpha || (!map->alpha.set && !map->row_alpha)) return;
+    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: alpha is given, but this map has none",
+                               am_plan_op(plan)));
 }
 
 /* The one step of a map, y given or virtual. */
 static am_row_step map_step(am_plan *plan, const anymax_map *map, am_value x, am_value y, uint32_t axis) {
-    const map_entry *entry = &entries[check_kind(plan, map)];
-    am_row_step step = am_plan_row_step(entry->family, x, axis);
-    am_value bias = am_plan_input(plan, "bias", map->bias, FLOATS);
-    if (map->prior) bias = along_axis(plan, prior_bias(plan, map, x, axis, bias), x, axis);
+    const map_traits *traits = traits_of(entry_of(map->kind));
+    am_row_step step = am_plan_row_step(traits->family, x, axis);
     step.value[0] = x;
     step.value[1] = y;
-    step.value[AM_SLOT_BIAS] = bias;
+    step.value[AM_SLOT_BIAS] = am_plan_input(plan, "bias", map->bias, FLOATS);
     step.value[AM_SLOT_NOISE] = am_plan_input(plan, "noise", map->noise, FLOATS);
+    add_prior(plan, map, x, axis, &step);
     step.value[AM_SLOT_SCALE] = am_plan_input(plan, "scale", map->row_scale, FLOATS);
     step.param[0] = am_opt_in(plan, "scale", map->scale, 1.0f, -INFINITY, INFINITY);
-    check_alpha(plan, map, entry);
-    if (entry->has_alpha) {
+    check_alpha(plan, map, traits);
+    if (traits->has_alpha) {
         step.value[4] = am_plan_input(plan, "alpha", map->row_alpha, FLOATS);
         step.param[1] = am_opt_in(plan, "alpha", map->alpha, 1.5f, 1.0f, 10.0f);
     }
@@ -93,14 +82,17 @@ static am_row_step map_step(am_plan *plan, const anymax_map *map, am_value x, am
 }
 
 static am_plan *begin(anymax_stream *stream, const anymax_map *map) {
-    am_plan *plan = am_plan_begin(stream, entries[(unsigned)map->kind < KINDS ? map->kind : 0].name);
-    am_plan_in_place(plan);
+    am_plan *plan = am_plan_begin(stream, entry_of(map->kind)->info.name);
+    am_plan_in_place(plan); /* one step writes the result, and reads each row before it does */
     return plan;
 }
 
-static anymax_status needs(anymax_stream *stream, const void *map) {
+static anymax_status needs(anymax_stream *stream, const anymax_map *map) {
     if (!stream) return am_fail(ANYMAX_ERROR_INVALID, "map: stream is NULL");
-    return map ? ANYMAX_OK : am_fail(ANYMAX_ERROR_INVALID, "map: map is NULL");
+    if (!map) return am_fail(ANYMAX_ERROR_INVALID, "map: map is NULL");
+    if (!entry_of(map->kind))
+        return am_fail(ANYMAX_ERROR_INVALID, "map: kind %d does not exist", (int)map->kind);
+    return ANYMAX_OK;
 }
 
 static am_value needed(am_plan *plan, const char *name, const anymax_tensor *tensor, bool output) {
@@ -134,17 +126,15 @@ anymax_status anymax_map_backward(anymax_stream *stream, const anymax_map *map, 
     uint32_t axis;
     am_row_step step;
     int64_t shape[ANYMAX_MAX_RANK];
-    const map_entry *entry;
     if (needs(stream, map) != ANYMAX_OK) return ANYMAX_ERROR_INVALID;
     if (!grads) grads = &none;
     plan = begin(stream, map);
-    entry = &entries[check_kind(plan, map)];
     vx = needed(plan, "x", x, false);
     axis = am_axis_of(plan, map->axis, vx);
     if (y) {
         vy = am_plan_input(plan, "y", y, FLOATS);
         am_plan_have(plan, vy);
-    } else if (entry->row_output) {
+    } else if (traits_of(entry_of(map->kind))->row_output) {
         uint32_t rank = am_shape_without(am_plan_rank(plan, vx), am_plan_shape(plan, vx), axis, shape);
         vy = am_plan_virtual(plan, "y", rank, shape);
     } else {
@@ -221,7 +211,7 @@ static anymax_status map_shape(const am_op *op, const am_call *call, const char 
                        (long long)(axis.set ? axis.value : -1), x->rank);
     *rank = x->rank;
     memcpy(shape, x->shape, x->rank * sizeof *shape);
-    if (entries[op->detail].row_output) *rank = am_shape_without(x->rank, x->shape, (uint32_t)at, shape);
+    if (traits_of(op)->row_output) *rank = am_shape_without(x->rank, x->shape, (uint32_t)at, shape);
     return ANYMAX_OK;
 }
 
@@ -238,36 +228,42 @@ static const am_op ops[] = {
       "y_i = exp(scale x_i) / sum_j exp(scale x_j)",
       "Milakov and Gimelshein, 2018, arXiv 1805.02867",
       {X_INPUT, SCALE_INPUT, BIAS_INPUT, NOISE_INPUT}, {Y_OUTPUT}, {SCALE_PARAM, AXIS_PARAM}},
-     ANYMAX_SOFTMAX, call_map, map_shape},
+     ANYMAX_SOFTMAX, &(const map_traits){AM_FAMILY(softmax), false, false}, call_map, map_shape},
     {{"log_softmax", "map", "Logarithm of softmax.", "y_i = scale x_i - log sum_j exp(scale x_j)",
       "textbook",
       {X_INPUT, SCALE_INPUT, BIAS_INPUT, NOISE_INPUT}, {Y_OUTPUT}, {SCALE_PARAM, AXIS_PARAM}},
-     ANYMAX_LOG_SOFTMAX, call_map, map_shape},
+     ANYMAX_LOG_SOFTMAX, &(const map_traits){AM_FAMILY(log_softmax), false, false}, call_map, map_shape},
     {{"logsumexp", "map", "Log-sum-exp of each row.", "y = log sum_j exp(scale x_j)", "textbook",
       {X_INPUT, SCALE_INPUT, BIAS_INPUT, NOISE_INPUT},
       {{"y", "(...)", ANYMAX_CLASS_FLOAT, false, false}}, {SCALE_PARAM, AXIS_PARAM}},
-     ANYMAX_LOGSUMEXP, call_map, map_shape},
+     ANYMAX_LOGSUMEXP, &(const map_traits){AM_FAMILY(logsumexp), true, false}, call_map, map_shape},
     {{"entmax15", "map", "1.5-entmax, exactly.", "y_i = max(x_i/2 - tau, 0)^2 with sum y = 1",
       "Peters, Niculae and Martins, 2019, arXiv 1905.05702",
       {X_INPUT, SCALE_INPUT, BIAS_INPUT, NOISE_INPUT}, {Y_OUTPUT}, {SCALE_PARAM, AXIS_PARAM}},
-     ANYMAX_ENTMAX15, call_map, map_shape},
+     ANYMAX_ENTMAX15, &(const map_traits){AM_FAMILY(entmax15), false, false}, call_map, map_shape},
     {{"entmax", "map", "Alpha-entmax with a general, possibly per-row alpha.",
       "y_i = max((alpha-1) x_i - tau, 0)^(1/(alpha-1)) with sum y = 1",
       "Peters et al., 2019, arXiv 1905.05702; Correia et al., 2019, arXiv 1909.00015",
       {X_INPUT, {"alpha", "(...)", ANYMAX_CLASS_FLOAT, true, true}, SCALE_INPUT, BIAS_INPUT, NOISE_INPUT},
       {Y_OUTPUT},
       {{"alpha", ANYMAX_VALUE_FLOAT, "1.5", "1 to 10", "alpha"}, SCALE_PARAM, AXIS_PARAM}},
-     ANYMAX_ENTMAX, call_map, map_shape},
+     ANYMAX_ENTMAX, &(const map_traits){AM_FAMILY(entmax), false, true}, call_map, map_shape},
     {{"gumbel_softmax", "map", "Gumbel-softmax sample (soft).", "y = softmax((x + noise) / temperature)",
       "Jang et al., 2017, arXiv 1611.01144",
       {X_INPUT, {"noise", "(..., n)", ANYMAX_CLASS_FLOAT, false, false}}, {Y_OUTPUT},
       {{"temperature", ANYMAX_VALUE_FLOAT, "1.0", "> 0", NULL}, AXIS_PARAM}},
-     ANYMAX_SOFTMAX, call_gumbel, map_shape},
+     ANYMAX_SOFTMAX, &(const map_traits){AM_FAMILY(softmax), false, false}, call_gumbel, map_shape},
     {{"logit_adjusted_softmax", "map", "Softmax after a post-hoc logit adjustment by the class prior.",
       "y = softmax(x - tau log(prior))", "Menon et al., 2021, arXiv 2007.07314",
       {X_INPUT, {"prior", "(n,)", ANYMAX_CLASS_FLOAT, false, false}}, {Y_OUTPUT},
       {{"tau", ANYMAX_VALUE_FLOAT, "1.0", ">= 0", NULL}, AXIS_PARAM}},
-     ANYMAX_SOFTMAX, call_logit_adjusted, map_shape},
+     ANYMAX_SOFTMAX, &(const map_traits){AM_FAMILY(softmax), false, false}, call_logit_adjusted, map_shape},
 };
+
+static const am_op *entry_of(anymax_map_kind kind) {
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (ops[i].detail == (int)kind) return &ops[i];
+    return NULL;
+}
 
 const am_op_list am_map_ops = {ops, sizeof ops / sizeof ops[0]};

@@ -18,7 +18,8 @@ typedef struct am_call {
 
 typedef struct am_op {
     anymax_op_info info;
-    int detail; /* for the operation's own file */
+    int detail;       /* for the operation's own file */
+    const void *data; /* likewise */
     anymax_status (*run)(const struct am_op *op, const am_call *call);
     /* Shape of an output for these inputs. */
     anymax_status (*shape)(const struct am_op *op, const am_call *call, const char *output,
