@@ -139,13 +139,16 @@ static inline double tol_bound(const tol_case *c, double want) {
            c->saved * 4 * (c->top + c->up) + 1.2e-38 * (1 + c->up);
 }
 
-/* Half a unit in the last place of a storage type at `size`, and its largest finite number. */
+/* Half a unit in the last place of a storage type at `size`. */
 static inline double tol_half_ulp(anymax_dtype dtype, double size) {
-    if (dtype == ANYMAX_F16) return fmax(ldexp(size, -11), ldexp(1, -25));
-    if (dtype == ANYMAX_BF16) return ldexp(size, -9);
-    return ldexp(size, -24);
+    int bits = dtype == ANYMAX_F16 ? 10 : dtype == ANYMAX_BF16 ? 7 : 23;
+    int low = dtype == ANYMAX_F16 ? -14 : -126, e;
+    frexp(size, &e); /* size in [2^(e-1), 2^e) */
+    if (!(size > 0) || e - 1 < low) e = low + 1;
+    return ldexp(1, e - 2 - bits);
 }
 
+/* The largest finite number of a storage type. */
 static inline double tol_limit(anymax_dtype dtype) {
     if (dtype == ANYMAX_F16) return 65504;
     return dtype == ANYMAX_BF16 ? ldexp(255, 120) : (double)FLT_MAX;
