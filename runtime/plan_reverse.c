@@ -288,7 +288,7 @@ anymax_status am_plan_backward(am_plan *plan) {
         if (b->kind == AM_BASE_SCRATCH && b->copy_to >= 0)
             act_copy(plan, b->full, plan->base[b->copy_to].full, plan->base[b->copy_to].accumulate);
         /* A gradient that nothing reaches is zero. */
-        if (b->wants && !b->written && b->gradient >= 0 &&
+        if (b->wants && !b->written && b->gradient >= 0 && plan->base[b->gradient].output &&
             plan->base[b->gradient].kind == AM_BASE_CALLER && !plan->base[b->gradient].accumulate)
             act_copy(plan, AM_NO_VALUE, plan->base[b->gradient].full, false);
     }
