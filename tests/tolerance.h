@@ -99,18 +99,20 @@ static inline double tol_log(double v) {
     return v > 1.0e-45 ? -log(v) : 104;
 }
 
-/* y = (1 + a v)^(1/a): the rounding of v and of the threshold, carried through the power. Where the
- * weight is 0 and a > 1 the slope is infinite, and only an element just at the threshold may move:
+/* y = (1 + a v)^(1/a): the rounding of v and of the threshold, carried through the power, and that of
+ * alpha, which is a float: dy/dalpha = y (1 + a l - e^(a l)) / a^2, l = -log y. Where the weight is 0 and a > 1 the slope is infinite, and only an element just at the threshold may move:
  * inputs of tests stay away from it. */
 static inline double tol_entmax(double y, double alpha, double n) {
     const double eps = ldexp(1, -24);
     double a = alpha - 1;
     double tau = a > 0 ? fmin(log(n), 1 / a) : log(n);
     double v = y > 0 ? (a > 1e-6 ? (1 - pow(y, a)) / a : tol_log(y)) : (a > 1e-6 ? 1 / a : 104);
+    double l = a * tol_log(y), bend = y * eps * alpha;
     double dv = eps * (4 + 2 * v + tau + 0.25 * sqrt(n));
     if (y <= 0 && a > 1) return eps;
-    if (a <= 1e-6) return y * dv;
-    return pow(pow(y > 0 ? y : 0, a) + a * dv, 1 / a) - y;
+    bend *= l > 1e-3 ? (expm1(l) - l) / (a * a) : tol_log(y) * tol_log(y) / 2;
+    if (a <= 1e-6) return y * dv + bend;
+    return pow(pow(y > 0 ? y : 0, a) + a * dv, 1 / a) - y + bend;
 }
 
 /* The part of the bound that comes from f32 arithmetic. */
@@ -135,8 +137,9 @@ static inline double tol_bound(const tol_case *c, double want) {
     }
     if (!gradient && strncmp(c->op, "entmax", 6) == 0)
         extra += tol_entmax(size, c->alpha > 0 ? c->alpha : 1.5, n) / (eps * fixed);
+    /* the truth is a double, and may have cancelled too: 2^-50 */
     return eps * (fixed * (size + extra) + logs + row->add * c->input) +
-           c->saved * 4 * (c->top + c->up) + 1.2e-38 * (1 + c->up);
+           ldexp(size + c->top + c->up, -50) + c->saved * 4 * (c->top + c->up) + 1.2e-38 * (1 + c->up);
 }
 
 /* Half a unit in the last place of a storage type at `size`. */

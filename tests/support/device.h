@@ -33,7 +33,7 @@ void test_device_close(test_device *d);
  * file that ANYMAX_TEST_TIMINGS names. */
 double test_now(void); /* seconds */
 void test_timing_add(const char *op, double seconds);
-/* Notes an error in units of its tolerance; the worst of each tensor is printed at the end. */
+/* Notes an error in units of its tolerance; the worst of each f32 tensor is printed at the end. */
 void test_worst_add(const char *op, const char *tensor, double units);
 
 /* Runs the suite: `named` holds the cases. Returns the exit status. */
