@@ -81,7 +81,7 @@ static bool is_input(const am_step *step, int s) {
     return role == AM_ROLE_IN || role == AM_ROLE_PARAM || role == AM_ROLE_INDEX;
 }
 
-/* Gradients pass from output slot / to input slot s of this step. */
+/* Whether a gradient comes from slot s of this step (an output) or goes to it (an input). */
 static bool passes(const am_step *step, int s) {
     if (step->row.value[s] < 0) return false;
     if (step->product) return true;
@@ -92,16 +92,29 @@ static am_base *base_of(am_plan *plan, const am_step *step, int s) {
     return &plan->base[plan->view[step->row.value[s]].base];
 }
 
-static bool any(am_plan *plan, const am_step *step, bool input, bool am_base_live) {
-    for (int s = 0; s < AM_SLOTS; s++) {
-        if (!passes(step, s) || is_input(step, s) != input) continue;
-        if (am_base_live ? base_of(plan, step, s)->live : base_of(plan, step, s)->wants) return true;
-    }
+static bool wants_input(am_plan *plan, const am_step *step) {
+    for (int s = 0; s < AM_SLOTS; s++)
+        if (passes(step, s) && is_input(step, s) && base_of(plan, step, s)->wants) return true;
+    return false;
+}
+
+static bool live_output(am_plan *plan, const am_step *step) {
+    for (int s = 0; s < AM_SLOTS; s++)
+        if (passes(step, s) && !is_input(step, s) && base_of(plan, step, s)->live) return true;
     return false;
 }
 
 static bool works(am_plan *plan, const am_step *step) {
-    return any(plan, step, true, false) && any(plan, step, false, true);
+    return wants_input(plan, step) && live_output(plan, step);
+}
+
+/* Whether a step has to run forward, as a backward half reads what it makes. */
+static bool reruns(am_plan *plan, const am_step *step) {
+    for (int s = 0; s < AM_SLOTS; s++)
+        if (step->row.value[s] >= 0 && !is_input(step, s) && base_of(plan, step, s)->needed &&
+            !base_of(plan, step, s)->have)
+            return true;
+    return false;
 }
 
 /* Marks which bases want gradients, which get one, and which values the backward halves read. */
@@ -109,7 +122,7 @@ static void mark(am_plan *plan) {
     for (int i = 0; i < plan->steps; i++)
         for (int s = 0; s < AM_SLOTS; s++)
             if (passes(&plan->step[i], s) && !is_input(&plan->step[i], s) &&
-                any(plan, &plan->step[i], true, false))
+                wants_input(plan, &plan->step[i]))
                 base_of(plan, &plan->step[i], s)->wants = true;
     for (int i = plan->steps; i-- > 0;) {
         const am_step *step = &plan->step[i];
@@ -129,11 +142,7 @@ static void mark(am_plan *plan) {
     }
     for (int i = plan->steps; i-- > 0;) {
         const am_step *step = &plan->step[i];
-        bool run = false;
-        for (int s = 0; s < AM_SLOTS; s++)
-            if (step->row.value[s] >= 0 && !is_input(step, s) && base_of(plan, step, s)->needed &&
-                !base_of(plan, step, s)->have)
-                run = true;
+        bool run = reruns(plan, step);
         for (int s = 0; s < AM_SLOTS && run; s++)
             if (step->row.value[s] >= 0 && is_input(step, s)) base_of(plan, step, s)->needed = true;
     }
@@ -149,16 +158,8 @@ static void recompute(am_plan *plan) {
             am_plan_give_scratch(plan, i);
         }
     }
-    for (int i = 0; i < plan->steps; i++) {
-        bool run = false;
-        for (int s = 0; s < AM_SLOTS; s++) {
-            const am_step *step = &plan->step[i];
-            if (step->row.value[s] >= 0 && !is_input(step, s) && base_of(plan, step, s)->needed &&
-                !base_of(plan, step, s)->have)
-                run = true;
-        }
-        if (run) am_plan_act_forward(plan, &plan->step[i]);
-    }
+    for (int i = 0; i < plan->steps; i++)
+        if (reruns(plan, &plan->step[i])) am_plan_act_forward(plan, &plan->step[i]);
 }
 
 /* ---------------------------------------------------------------- reverse */
@@ -289,7 +290,8 @@ anymax_status am_plan_backward(am_plan *plan) {
             act_copy(plan, b->full, plan->base[b->copy_to].full, plan->base[b->copy_to].accumulate);
         /* A gradient that nothing reaches is zero. */
         if (b->wants && !b->written && b->gradient >= 0 && plan->base[b->gradient].output &&
-            plan->base[b->gradient].kind == AM_BASE_CALLER && !plan->base[b->gradient].accumulate)
+            plan->base[b->gradient].kind == AM_BASE_CALLER && plan->base[b->gradient].output &&
+            !plan->base[b->gradient].accumulate)
             act_copy(plan, AM_NO_VALUE, plan->base[b->gradient].full, false);
     }
     return am_plan_run(plan);
