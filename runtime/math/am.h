@@ -15,7 +15,7 @@
  * Row scalars select with ?: (both sides row scalars: ROWLIT), never with if; lanes with am_sel. No
  * pointers, no structs, no loops over lanes. */
 
-/* exp(x) for x <= 0: 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
+/* exp(x) for x <= 0 (and up to 88): 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
 AM_FN real am_exp_negative(real x) {
     /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with ln 2 in two parts (Cody and Waite) and a polynomial
      * fitted to exp on that interval (the coefficients of Cephes' expf). */
@@ -67,13 +67,18 @@ AM_FN real am_log(real x) {
     return am_log_near_one(f, am_float(b >> 23));
 }
 
-/* log(1 + x) for -1 < x < 2^126: 3 ulp, for tiny x too; about -88 for x = -1. The exponent n is that of
- * the rounded 1 + x, the fraction (1 + x) 2^-n - 1 comes from x itself. The usual x - (u - 1) with
- * u = 1 + x is what some shader compilers simplify to 0. */
-AM_FN real am_log1p(real x) {
-    ints n = (am_bits(1.0f + x) - 0x3f3504f3) >> 23;
+/* log(base + x) for a base of 0 or 1 and 2^-126 < base + x < 2^126: 3 ulp, for tiny x too; about -88 where
+ * the sum is 0. The exponent n is that of the rounded sum, the fraction (base + x) 2^-n - 1 comes from x
+ * itself. (The usual correction x - (u - 1) with u = 1 + x is what some shader compilers simplify to 0.) */
+AM_FN real am_log_sum(real base, real x) {
+    ints n = (am_bits(base + x) - 0x3f3504f3) >> 23;
     real s = am_from_bits((127 - n) << 23);
-    return am_log_near_one(s * x + (s - 1.0f), am_float(n));
+    return am_log_near_one(s * x + (s * base - 1.0f), am_float(n));
+}
+
+/* log(1 + x), x > -1. */
+AM_FN real am_log1p(real x) {
+    return am_log_sum(LIT(1.0f), x);
 }
 
 /* 1 where a visible value must poison its row: NaN or +inf, but not -inf, which masks. By bits, as a
