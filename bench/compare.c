@@ -16,43 +16,51 @@ static double largest_of(const call_tensor *tensor) {
     return most;
 }
 
+static void take_input(truth *t, const call_tensor *tensor, double factor) {
+    bool up = strncmp(tensor->name, "up.", 3) == 0;
+    double *most = up ? &t->up : &t->input;
+    uint32_t axis;
+    if (io_dtype_is_float(tensor->array.dtype)) *most = fmax(*most, largest_of(tensor) * factor);
+    for (axis = 0; axis < tensor->tensor.rank && !up; axis++)
+        if (tensor->tensor.shape[axis] > t->n) t->n = tensor->tensor.shape[axis];
+}
+
 truth truth_of_call(op_call *call) {
     truth t = {0};
     const call_tensor *x = call_find(call, "x");
     double factor = fabs(call_param(call, "scale", 1));
     double temperature = call_param(call, "temperature", 1);
     size_t i;
-    uint32_t axis;
     if (temperature > 0) factor /= temperature;
+    if (call_find(call, "prior")) factor *= 4; /* its logarithms are larger than it is */
     t.op = call->op->name;
-    t.rank = x ? x->tensor.rank : 2;
-    if (x && x->tensor.rank > 0) t.n = x->tensor.shape[x->tensor.rank - 1];
     for (i = 0; i < call->tensors; i++) {
         const call_tensor *tensor = &call->tensor[i];
-        bool up = strncmp(tensor->name, "up.", 3) == 0;
-        if (!up && !op_input(call->op, tensor->name)) continue;
-        if (strncmp(tensor->name, "grad.", 5) == 0 || !io_dtype_is_float(tensor->array.dtype))
-            continue;
-        if (up)
-            t.up = fmax(t.up, largest_of(tensor) * factor);
-        else
-            t.input = fmax(t.input, largest_of(tensor) * factor);
-        for (axis = 0; axis < tensor->tensor.rank && !x; axis++)
-            if (tensor->tensor.shape[axis] > t.n) t.n = tensor->tensor.shape[axis];
+        bool input = strncmp(tensor->name, "up.", 3) == 0 ||
+                     (strncmp(tensor->name, "grad.", 5) != 0 && op_input(call->op, tensor->name));
+        if (input) take_input(&t, tensor, factor);
     }
-    if (strncmp(t.op, "entmax", 6) == 0) t.alpha = call_param(call, "alpha", 1.5);
+    if (x && x->tensor.rank > 0) {
+        t.rank = x->tensor.rank;
+        t.row = (size_t)x->tensor.shape[t.rank - 1];
+    }
+    if (op_param(call->op, "alpha")) t.alpha = call_param(call, "alpha", 0);
+    if (strcmp(t.op, "entmax15") == 0) t.alpha = 1.5;
     return t;
 }
 
-/* Elements i .. i + length - 1 form a row; results without the row's axis have rows of one. */
+/* Elements i .. i + length - 1 form a row; results without the row's axis have rows of one, and
+ * where no input has rows the whole tensor counts as one. */
 static size_t row_length(const truth *t, const call_tensor *result) {
     const anymax_tensor *tensor = &result->tensor;
-    bool rows = tensor->rank == t->rank && t->n > 0 && tensor->shape[tensor->rank - 1] == t->n;
-    return rows ? (size_t)t->n : 1;
+    size_t count = call_count(result);
+    if (t->row == 0) return count ? count : 1;
+    if (tensor->rank != t->rank || (size_t)tensor->shape[t->rank - 1] != t->row) return 1;
+    return t->row;
 }
 
 static double least_weight(const truth *t, size_t row) {
-    size_t n = (size_t)t->n, j;
+    size_t n = t->row, j;
     double least = 0;
     if (!t->weights || (row + 1) * n > t->weight_count) return 0;
     for (j = 0; j < n; j++) {

@@ -8,7 +8,8 @@
 typedef struct truth {
     const char *op, *tensor;  /* "softmax", "y" or "grad.x" */
     int64_t n;                /* length of the longest sum */
-    uint32_t rank;            /* of the tensors that have rows of that length */
+    size_t row;               /* elements of a row in tensors of rank `rank`; 0: no rows */
+    uint32_t rank;
     double input, up;         /* largest inputs and upstream gradients, times scale */
     double alpha;             /* entmax: of every row; 0: not entmax */
     const double *row_alpha;  /* entmax: of each row, or NULL */
@@ -23,8 +24,8 @@ typedef struct verdict {
     double error; /* largest finite |got - want| of all elements */
 } verdict;
 
-/* Fills n, input, up and alpha from the inputs and parameters of a call. `n` is the length of x's
- * last axis, or the longest axis of all inputs where there is no x. */
+/* Fills n, row, rank, input, up and alpha from the inputs and parameters of a call, as the golden
+ * tests do: from names alone. */
 truth truth_of_call(op_call *call);
 
 verdict compare_result(const truth *t, const call_tensor *result, const double *want);

@@ -127,7 +127,7 @@ static void note_worst(golden_case *c, bool gradients, const char *name, double 
     golden_result *r = c->result;
     double *worst = gradients ? &r->backward : &r->forward;
     if (units > fmax(r->forward, r->backward) || !*r->where)
-        snprintf(r->where, sizeof r->where, "%.90s %s", c->name, name);
+        snprintf(r->where, sizeof r->where, "%.60s %.60s", c->name, name);
     if (units > *worst) *worst = units;
 }
 

@@ -202,7 +202,7 @@ static bool transpose(io_array *array, io_error *error) {
 bool io_npy_read(io_source *source, io_array *array, io_error *error) {
     header h = {0};
     io_array made;
-    uint64_t data_at;
+    uint64_t data_at = 0;
     size_t count, size;
     if (!read_header(source, &h, &data_at, error)) return false;
     size = io_dtype_size(h.dtype);
