@@ -1,0 +1,143 @@
+/* Inside the OpenCL backend: the loader's functions, devices, programs, streams. */
+#ifndef AM_OPENCL_H
+#define AM_OPENCL_H
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+
+#include "../backend.h"
+#include "../error.h"
+#include "../os.h"
+#include "../program.h"
+
+/* F(result, name, arguments): what is used of OpenCL 1.2. */
+#define AM_CL_FUNCTIONS(F)                                                                         \
+    F(cl_int, clGetPlatformIDs, (cl_uint, cl_platform_id *, cl_uint *))                            \
+    F(cl_int, clGetPlatformInfo, (cl_platform_id, cl_platform_info, size_t, void *, size_t *))     \
+    F(cl_int, clGetDeviceIDs, (cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *)) \
+    F(cl_int, clGetDeviceInfo, (cl_device_id, cl_device_info, size_t, void *, size_t *))           \
+    F(cl_context, clCreateContext,                                                                 \
+      (const cl_context_properties *, cl_uint, const cl_device_id *,                               \
+       void(CL_CALLBACK *)(const char *, const void *, size_t, void *), void *, cl_int *))         \
+    F(cl_int, clReleaseContext, (cl_context))                                                      \
+    F(cl_command_queue, clCreateCommandQueue,                                                      \
+      (cl_context, cl_device_id, cl_command_queue_properties, cl_int *))                           \
+    F(cl_int, clReleaseCommandQueue, (cl_command_queue))                                           \
+    F(cl_mem, clCreateBuffer, (cl_context, cl_mem_flags, size_t, void *, cl_int *))                \
+    F(cl_int, clReleaseMemObject, (cl_mem))                                                        \
+    F(cl_program, clCreateProgramWithSource,                                                       \
+      (cl_context, cl_uint, const char **, const size_t *, cl_int *))                              \
+    F(cl_program, clCreateProgramWithBinary,                                                       \
+      (cl_context, cl_uint, const cl_device_id *, const size_t *, const unsigned char **,          \
+       cl_int *, cl_int *))                                                                        \
+    F(cl_int, clBuildProgram,                                                                      \
+      (cl_program, cl_uint, const cl_device_id *, const char *,                                    \
+       void(CL_CALLBACK *)(cl_program, void *), void *))                                           \
+    F(cl_int, clGetProgramInfo, (cl_program, cl_program_info, size_t, void *, size_t *))           \
+    F(cl_int, clGetProgramBuildInfo,                                                               \
+      (cl_program, cl_device_id, cl_program_build_info, size_t, void *, size_t *))                 \
+    F(cl_int, clReleaseProgram, (cl_program))                                                      \
+    F(cl_kernel, clCreateKernel, (cl_program, const char *, cl_int *))                             \
+    F(cl_int, clReleaseKernel, (cl_kernel))                                                        \
+    F(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *))                          \
+    F(cl_int, clGetKernelWorkGroupInfo,                                                            \
+      (cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *))              \
+    F(cl_int, clEnqueueNDRangeKernel,                                                              \
+      (cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *,       \
+       cl_uint, const cl_event *, cl_event *))                                                     \
+    F(cl_int, clEnqueueReadBuffer,                                                                 \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *,       \
+       cl_event *))                                                                                \
+    F(cl_int, clEnqueueWriteBuffer,                                                                \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint,                   \
+       const cl_event *, cl_event *))                                                              \
+    F(cl_int, clEnqueueCopyBuffer,                                                                 \
+      (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *,        \
+       cl_event *))                                                                                \
+    F(cl_int, clEnqueueFillBuffer,                                                                 \
+      (cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, cl_uint, const cl_event *,  \
+       cl_event *))                                                                                \
+    F(cl_int, clFlush, (cl_command_queue))                                                         \
+    F(cl_int, clFinish, (cl_command_queue))
+
+typedef struct am_cl_api {
+#define AM_CL_FIELD(result, name, arguments) result(CL_API_CALL *name) arguments;
+    AM_CL_FUNCTIONS(AM_CL_FIELD)
+#undef AM_CL_FIELD
+    char path[256]; /* of the library that they come from */
+} am_cl_api;
+
+/* The functions, loaded by the first call. NULL with a message set if there is no usable loader. */
+const am_cl_api *am_cl_load(void);
+
+/* The status for what the driver answered, with its message: what was being done, and the code's name.
+ * CL_SUCCESS is ANYMAX_OK. */
+anymax_status am_cl_status(cl_int code, const char *doing);
+
+/* How a row kernel was compiled; see cl/row_form.cl. */
+typedef enum am_cl_variant {
+    AM_CL_ALONG, /* CPU shape */
+    AM_CL_ACROSS,
+    AM_CL_SHORT, /* GPU shape: few registers, small groups */
+    AM_CL_CHIP,
+    AM_CL_CHIP_LONG,
+    AM_CL_STREAM,
+    AM_CL_VARIANTS
+} am_cl_variant;
+
+#define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`, in any variant's place 0 */
+
+typedef struct am_cl_kernel_program {
+    cl_program program;
+    uint32_t items; /* of a group */
+} am_cl_kernel_program;
+
+struct am_backend_device {
+    const am_cl_api *api;
+    cl_device_id id;
+    cl_context context;
+    am_device_options options;
+    char identity[1024]; /* device, driver, platform: part of the cache key */
+    bool cpu_shape;
+    uint32_t max_groups;     /* of one dispatch */
+    uint32_t group_items;    /* largest group that the device allows */
+    uint64_t local_bytes;    /* local memory of a group */
+    uint64_t memory_bytes;   /* 0: no limit but the driver's */
+    am_mutex lock;           /* guards what follows */
+    uint64_t memory_used;
+    am_cl_kernel_program built[AM_PROGRAM_COUNT + 1][AM_CL_VARIANTS];
+    cl_mem nothing; /* bound where a slot is absent */
+};
+
+struct am_memory {
+    cl_mem object;
+    size_t size_bytes;
+};
+
+struct am_backend_stream {
+    am_backend_device *device;
+    cl_command_queue queue;
+    uint32_t queued; /* launches since the last flush */
+    /* Kernel objects belong to a stream: setting arguments is not thread-safe. */
+    struct {
+        cl_kernel kernel;
+        uint32_t items;
+    } kernel[AM_PROGRAM_COUNT + 1][AM_CL_VARIANTS];
+};
+
+/* The kernel of a program, compiled if need be. */
+anymax_status am_cl_kernel(am_backend_stream *stream, int program, am_cl_variant variant,
+                           cl_kernel *out_kernel, uint32_t *out_items);
+/* Columns that a lane keeps in registers. */
+uint32_t am_cl_chip(am_cl_variant variant);
+anymax_status am_cl_enqueue(am_backend_stream *stream, cl_kernel kernel, size_t groups,
+                            uint32_t items, const char *name);
+/* The source of a program: AM_PROGRAM number, or AM_CL_PRODUCT. am_alloc'ed; NULL: no memory. */
+char *am_cl_source(int program, bool cpu_shape);
+
+anymax_status am_cl_row(am_backend_stream *stream, const am_row_launch *launch);
+anymax_status am_cl_product(am_backend_stream *stream, const am_product_launch *launch);
+
+#endif

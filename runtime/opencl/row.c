@@ -1,0 +1,206 @@
+/* Launches of the kernels: which form, how many lanes a row, how many groups. */
+#include "opencl.h"
+
+/* What an item of the CPU shape may keep of a row between stages: half a usual L2. */
+#define KEEP_BYTES (512u << 10)
+#define LANE_BYTES 64u /* a float16 */
+#define WHOLE_FOLDS                                                                                \
+    (AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3 | AM_STAGE_LOAD | AM_STAGE_SAVE |         \
+     AM_STAGE_PARTIAL | AM_STAGE_ONLINE)
+/* Rows as short as this are taken 16 at a time by the CPU shape. */
+#define SHORT_ROW 8
+
+typedef struct plan {
+    am_cl_variant variant;
+    uint32_t rows_a_group;
+    uint32_t items;
+    cl_kernel kernel;
+} plan;
+
+static uint32_t power_of_two(uint64_t at_least) {
+    uint32_t p = 1;
+    while (p < at_least) p *= 2;
+    return p;
+}
+
+static bool is_whole(const am_row_args *args) {
+    return (args->stages & AM_STAGE_FINISH) && !(args->stages & WHOLE_FOLDS) &&
+           args->part_len >= args->n;
+}
+
+static bool has_rows(const am_row_launch *launch, int slot) {
+    const am_slot_role role = am_program_table[launch->program].slot[slot].role;
+    return (role == AM_ROLE_IN || role == AM_ROLE_OUT) &&
+           am_nibble(launch->args.types, slot) != AM_ABSENT;
+}
+
+/* Do neighbouring rows, rather than neighbouring columns, lie side by side? */
+static bool runs_across(const am_row_launch *launch) {
+    int columns = 0, rows = 0, s;
+    for (s = 0; s < AM_SLOTS; s++) {
+        if (!has_rows(launch, s)) continue;
+        columns += launch->args.tensor[s].step == 1;
+        rows += launch->args.tensor[s].s0 == 1 && launch->args.tensor[s].step != 1;
+    }
+    return rows > columns;
+}
+
+static bool choose_across(const am_backend_device *device, const am_row_launch *launch) {
+    const am_row_args *args = &launch->args;
+    switch (device->options.pretend.skeleton) {
+    case AM_SKELETON_ACROSS: return true;
+    case AM_SKELETON_SHORT: return device->cpu_shape;
+    case AM_SKELETON_CHIP:
+    case AM_SKELETON_STREAM: return false;
+    default: break;
+    }
+    if (args->d0 >= 2 && runs_across(launch)) return true;
+    return device->cpu_shape && args->n <= SHORT_ROW && args->rows - args->row0 >= 16;
+}
+
+static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *launch,
+                              am_row_args *args, plan *out) {
+    const am_backend_device *device = stream->device;
+    const am_program *program = &am_program_table[launch->program];
+    const bool across = choose_across(device, launch);
+    const uint64_t turns = across ? (uint64_t)args->part_len : ((uint64_t)args->part_len + 15) / 16;
+    uint64_t keep = device->local_bytes / 4 * 3;
+    anymax_status status;
+    cl_int keep_turns;
+    out->variant = across ? AM_CL_ACROSS : AM_CL_ALONG;
+    out->rows_a_group = across ? 16 : 1;
+    status = am_cl_kernel(stream, launch->program, out->variant, &out->kernel, &out->items);
+    if (status != ANYMAX_OK) return status;
+    if (keep > KEEP_BYTES) keep = KEEP_BYTES;
+    if (keep > 4 * turns * LANE_BYTES) keep = 4 * turns * LANE_BYTES;
+    keep_turns = device->options.pretend.skeleton == AM_SKELETON_STREAM ||
+                         !(args->stages & AM_STAGE_FINISH)
+                     ? 0
+                     : (cl_int)(keep / LANE_BYTES);
+    if (program->online && is_whole(args) && turns > (uint64_t)keep_turns)
+        args->stages |= AM_STAGE_ONLINE;
+    {
+        const size_t bytes = (size_t)(keep_turns ? keep_turns : 1) * LANE_BYTES;
+        cl_int code = device->api->clSetKernelArg(out->kernel, 2, bytes, NULL);
+        if (code == CL_SUCCESS)
+            code = device->api->clSetKernelArg(out->kernel, 3, sizeof keep_turns, &keep_turns);
+        return am_cl_status(code, program->name);
+    }
+}
+
+/* Lanes a row and rows a group, once the group's size is known. */
+static void share_group(const am_row_args *args, uint32_t items, uint32_t wanted, bool across,
+                        am_row_args *out) {
+    const uint32_t rows = power_of_two((uint64_t)(args->rows - args->row0));
+    uint32_t lanes = wanted < items ? wanted : items;
+    if (across) {
+        uint32_t side = items < 32 ? items : 32; /* rows that lie side by side */
+        if (side > rows) side = rows;
+        lanes = items / side;
+    }
+    out->lanes = (int32_t)lanes;
+    out->across = across;
+}
+
+static anymax_status plan_gpu(am_backend_stream *stream, const am_row_launch *launch,
+                              am_row_args *args, plan *out) {
+    const am_skeleton skeleton = stream->device->options.pretend.skeleton;
+    const am_program *program = &am_program_table[launch->program];
+    const bool across = choose_across(stream->device, launch);
+    const uint64_t n = (uint64_t)args->n;
+    am_cl_variant v = is_whole(args) && skeleton != AM_SKELETON_STREAM
+                          ? (skeleton == AM_SKELETON_CHIP ? AM_CL_CHIP : AM_CL_SHORT)
+                          : AM_CL_STREAM;
+    anymax_status status;
+    for (;; v++) {
+        const uint32_t chip = am_cl_chip(v);
+        uint32_t wanted;
+        /* Sizes that cannot fit even in a full group are passed over before they are compiled. */
+        if (chip && n > (uint64_t)chip * (v == AM_CL_SHORT ? 64 : 256)) continue;
+        status = am_cl_kernel(stream, launch->program, v, &out->kernel, &out->items);
+        if (status != ANYMAX_OK) return status;
+        wanted = power_of_two(chip ? (n + chip - 1) / chip : ((uint64_t)args->part_len + 7) / 8);
+        if (skeleton == AM_SKELETON_SHORT && out->items > 1 && wanted > out->items / 2)
+            wanted = out->items / 2;
+        share_group(args, out->items, wanted, across, args);
+        if (!chip || n <= (uint64_t)chip * (uint64_t)args->lanes) break;
+    }
+    out->variant = v;
+    out->rows_a_group = out->items / (uint32_t)args->lanes;
+    if (v == AM_CL_STREAM && program->online && is_whole(args)) args->stages |= AM_STAGE_ONLINE;
+    return ANYMAX_OK;
+}
+
+static anymax_status set_memory(am_backend_stream *stream, cl_kernel kernel, cl_uint at,
+                                const am_binding *binding) {
+    const cl_mem *object = binding->memory ? &binding->memory->object : &stream->device->nothing;
+    return am_cl_status(stream->device->api->clSetKernelArg(kernel, at, sizeof(cl_mem), object),
+                        "binding a buffer");
+}
+
+static anymax_status set_value(am_backend_stream *stream, cl_kernel kernel, cl_uint at,
+                               const void *value, size_t size) {
+    return am_cl_status(stream->device->api->clSetKernelArg(kernel, at, size, value),
+                        "setting an argument");
+}
+
+/* Parts [part0, part0 + parts) only: tensors are given at the first column of the first part. */
+static void take_parts(const am_row_launch *launch, am_row_args *args, int32_t part0, int32_t parts) {
+    int s;
+    for (s = 0; s < AM_SLOTS; s++)
+        if (has_rows(launch, s))
+            args->tensor[s].offset = launch->args.tensor[s].offset +
+                                     (part0 - launch->args.part0) * args->part_len *
+                                         args->tensor[s].step;
+    args->part0 = part0;
+    args->parts = parts;
+}
+
+/* The launch in pieces of at most `max_groups` groups. */
+static anymax_status dispatch(am_backend_stream *stream, const am_row_launch *launch,
+                              am_row_args *args, const plan *p) {
+    const char *name = am_program_table[launch->program].name;
+    const uint64_t end = (uint64_t)args->rows, max_groups = stream->device->max_groups;
+    const int64_t last_part = (int64_t)launch->args.part0 + launch->args.parts;
+    int64_t part = launch->args.part0;
+    anymax_status status = ANYMAX_OK;
+    while (part < last_part && status == ANYMAX_OK) {
+        int64_t parts = last_part - part;
+        uint64_t row = (uint64_t)launch->args.row0, row_step;
+        if ((uint64_t)parts > max_groups) parts = (int64_t)max_groups;
+        take_parts(launch, args, (int32_t)part, (int32_t)parts);
+        row_step = max_groups / (uint64_t)parts * p->rows_a_group;
+        for (; row < end && status == ANYMAX_OK; row += row_step) {
+            const uint64_t next = end - row > row_step ? row + row_step : end;
+            const uint64_t blocks = (next - row + p->rows_a_group - 1) / p->rows_a_group;
+            args->row0 = (int32_t)row;
+            args->rows = (int32_t)next;
+            status = set_value(stream, p->kernel, 0, args, sizeof *args);
+            if (status == ANYMAX_OK)
+                status = am_cl_enqueue(stream, p->kernel, (size_t)(blocks * (uint64_t)parts),
+                                       p->items, name);
+        }
+        part += parts;
+    }
+    return status;
+}
+
+anymax_status am_cl_row(am_backend_stream *stream, const am_row_launch *launch) {
+    const bool cpu_shape = stream->device->cpu_shape;
+    am_row_args args = launch->args;
+    plan p = {0};
+    cl_ulong bases[AM_SLOTS];
+    cl_uint first = cpu_shape ? 4 : 2; /* of the buffers; slot 15 comes first */
+    anymax_status status;
+    int s;
+    if (args.rows <= args.row0 || args.parts <= 0 || args.n <= 0) return ANYMAX_OK;
+    if (!launch->binding[AM_SLOT_WORKSPACE].memory) args.flags = -1;
+    status = cpu_shape ? plan_cpu(stream, launch, &args, &p) : plan_gpu(stream, launch, &args, &p);
+    for (s = 0; s < AM_SLOTS; s++) bases[s] = launch->binding[s].offset_bytes;
+    if (status == ANYMAX_OK) status = set_value(stream, p.kernel, 1, bases, sizeof bases);
+    if (status == ANYMAX_OK)
+        status = set_memory(stream, p.kernel, first, &launch->binding[AM_SLOT_WORKSPACE]);
+    for (s = 0; s < AM_SLOT_WORKSPACE && status == ANYMAX_OK; s++)
+        status = set_memory(stream, p.kernel, first + 1 + (cl_uint)s, &launch->binding[s]);
+    return status == ANYMAX_OK ? dispatch(stream, launch, &args, &p) : status;
+}
