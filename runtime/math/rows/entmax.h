@@ -59,10 +59,11 @@
     power = power > 1.0f / a ? power : 1.0f / a;                                               \
     power = high_f > 0.0f && high_gap > 0.0f                                                   \
                 ? am_log_row(low_f / high_f) / am_log_row(low_gap / high_gap) : power;         \
+    next = -am_log_row(low_f) / power;                                                         \
+    next = high_f > 0.0f || next > -11.0f ? next : ROWLIT(-11.0f);                             \
     turn = turn < 1.5f ? turn + 1.0f : ROWLIT(0.0f);                                           \
     next = turn > 1.5f && high_gap > 0.0f                                                      \
-               ? am_sqrt_row(low_gap) * am_sqrt_row(high_gap)                                  \
-               : low_gap * am_exp_row(-am_log_row(low_f) / power);                             \
+               ? am_sqrt_row(low_gap) * am_sqrt_row(high_gap) : low_gap * am_exp_row(next);    \
     next = m - next;                                                                           \
     next = low > -AM_INF ? next : under;                                                       \
     next = inside > 0.0f ? (next < under && next > low ? next : under)                         \
