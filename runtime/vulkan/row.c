@@ -1,0 +1,113 @@
+/* Launches of the kernel `row`: shape, pipeline, and as many dispatches as the limits ask for. */
+#include "vk.h"
+
+#include <string.h>
+
+#define DISPATCH_ELEMENTS ((uint64_t)1 << 30) /* times passes, of a GPU: some 0.1 s */
+
+static void make_key(const am_backend_device *dev, const am_row_launch *launch, const am_vk_shape *s,
+                     am_vk_key *key) {
+    const am_row_args *a = &launch->args;
+    uint32_t types[2] = {0, 0}, binds[2] = {0, 0};
+    for (int slot = 0; slot < AM_SLOTS; slot++) {
+        if (!launch->binding[slot].memory) continue;
+        am_set_nibble(types, slot, slot == AM_SLOT_WORKSPACE ? AM_F32 : am_nibble(a->types, slot));
+        am_set_nibble(binds, slot, am_nibble(a->binds, slot));
+    }
+    memset(key, 0, sizeof *key);
+    key->module = (uint32_t)dev->row_modules[launch->program];
+    key->spec[0] = s->items;
+    key->spec[1] = types[0];
+    key->spec[2] = types[1];
+    key->spec[3] = binds[0];
+    key->spec[4] = binds[1];
+    key->spec[5] = (uint32_t)s->stages;
+    key->spec[6] = (uint32_t)a->accumulate;
+    key->spec[7] = s->unroll;
+    key->spec[8] = s->chip;
+    key->spec[9] = s->reduce;
+    key->spec[10] = s->dims;
+}
+
+/* Ranges by binding number: slots that share one have equal ranges. */
+static anymax_status gather_bindings(const am_backend_device *dev, const am_row_launch *launch,
+                                     am_vk_dispatch *d) {
+    for (int slot = 0; slot < AM_SLOTS; slot++) {
+        const am_binding *b = &launch->binding[slot];
+        uint32_t at = am_nibble(launch->args.binds, slot);
+        if (!b->memory) continue;
+        if (at >= dev->bindings)
+            return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: %s needs more than %u storage buffers",
+                           am_program_table[launch->program].name, dev->bindings);
+        if (!d->binding[at].memory) {
+            d->binding[at] = *b;
+        } else {
+            if (d->binding[at].span_bytes < b->span_bytes) d->binding[at].span_bytes = b->span_bytes;
+            d->binding[at].written |= b->written;
+        }
+    }
+    return ANYMAX_OK;
+}
+
+/* Moves a launch's first part on by `parts`: offsets of rows in elements point at that part. */
+static void skip_parts(const am_program *program, am_row_args *a, int32_t parts) {
+    a->part0 += parts;
+    for (int s = 0; s < AM_SLOT_WORKSPACE; s++)
+        if (program->slot[s].role == AM_ROLE_IN || program->slot[s].role == AM_ROLE_OUT)
+            a->tensor[s].offset += parts * a->part_len * a->tensor[s].step;
+}
+
+static int64_t rows_at_once(const am_backend_device *dev, const am_row_args *a, int64_t held) {
+    int64_t rows = (int64_t)dev->max_groups * held;
+    if (!dev->cpu_shape) {
+        uint64_t work = (uint64_t)a->n * (uint64_t)(2 + a->iterations);
+        int64_t most = (int64_t)(DISPATCH_ELEMENTS / work);
+        most = most < held ? held : most / held * held;
+        if (rows > most) rows = most;
+    }
+    return rows;
+}
+
+anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) {
+    am_backend_device *dev = am_vk_stream_device(stream);
+    const am_program *program = &am_program_table[launch->program];
+    am_vk_dispatch d;
+    am_row_args a = launch->args;
+    am_vk_shape shape;
+    am_vk_key key;
+    int64_t held, most;
+    anymax_status status;
+    if (a.rows <= a.row0 || a.n <= 0 || a.parts <= 0) return ANYMAX_OK;
+    if (dev->row_modules[launch->program] < 0)
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s", program->name);
+    am_vk_choose_shape(dev, program, &a, &shape);
+    make_key(dev, launch, &shape, &key);
+    memset(&d, 0, sizeof d);
+    status = gather_bindings(dev, launch, &d);
+    if (status == ANYMAX_OK) status = am_vk_pipeline_get(dev, &key, &d.pipeline);
+    a.lanes = (int32_t)shape.lanes;
+    a.across = shape.across;
+    a.stages = shape.stages;
+    d.args = &a;
+    d.args_size = sizeof a;
+    d.groups[2] = 1;
+    held = shape.items / shape.lanes;
+    most = rows_at_once(dev, &a, held);
+    for (int32_t parts = launch->args.parts; parts > 0 && status == ANYMAX_OK;) {
+        int32_t now = parts < (int32_t)dev->max_groups ? parts : (int32_t)dev->max_groups;
+        a.row0 = launch->args.row0;
+        while (a.row0 < launch->args.rows && status == ANYMAX_OK) {
+            int64_t rows = launch->args.rows - a.row0;
+            if (rows > most) rows = most;
+            a.rows = (int32_t)(a.row0 + rows);
+            d.groups[0] = (uint32_t)((rows + held - 1) / held);
+            d.groups[1] = (uint32_t)now;
+            status = am_vk_dispatch_record(stream, &d);
+            d.follows = true;
+            a.row0 = a.rows;
+        }
+        skip_parts(program, &a, now);
+        parts -= now;
+    }
+    return status;
+}

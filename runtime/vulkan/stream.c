@@ -1,0 +1,305 @@
+/* Streams: commands are recorded into a ring of batches, each with a command buffer, descriptor sets,
+ * room for arguments and for host data on its way; a batch is submitted when it is full, or at sync.
+ * Nothing is allocated after a stream was created. */
+#include "stream.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- batches */
+
+/* Waits for a submitted batch and hands out what it read. */
+anymax_status am_vk_batch_finish(am_backend_stream *stream, am_vk_batch *batch) {
+    am_backend_device *dev = stream->dev;
+    VkResult result;
+    if (!batch->submitted) return ANYMAX_OK;
+    result = dev->vkWaitForFences(dev->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
+    if (result == VK_SUCCESS) result = dev->vkResetFences(dev->device, 1, &batch->fence);
+    batch->submitted = false;
+    if (result != VK_SUCCESS) {
+        batch->reads = 0;
+        return am_vk_fail(dev, result, "vkWaitForFences");
+    }
+    if (batch->reads && !batch->down->coherent) {
+        VkMappedMemoryRange range = am_vk_whole_range(batch->down);
+        result = dev->vkInvalidateMappedMemoryRanges(dev->device, 1, &range);
+        if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkInvalidateMappedMemoryRanges");
+    }
+    for (uint32_t i = 0; i < batch->reads; i++)
+        memcpy(batch->read[i].data, batch->down->mapped + batch->read[i].offset, batch->read[i].size);
+    batch->reads = 0;
+    return ANYMAX_OK;
+}
+
+static void everything_barrier(am_backend_device *dev, VkCommandBuffer commands) {
+    const VkPipelineStageFlags work =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+    dev->vkCmdPipelineBarrier(commands, work, work, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+/* The batch that is being recorded, with room for one more command. */
+anymax_status am_vk_batch_open(am_backend_stream *stream, am_vk_batch **out) {
+    am_backend_device *dev = stream->dev;
+    am_vk_batch *batch = &stream->batch[stream->current];
+    VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                      .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    anymax_status status = am_vk_alive(dev);
+    VkResult result;
+    if (status != ANYMAX_OK) return status;
+    if (stream->recording && batch->commands_used >= AM_VK_BATCH_COMMANDS) {
+        status = am_vk_submit(stream);
+        if (status != ANYMAX_OK) return status;
+        batch = &stream->batch[stream->current];
+    }
+    if (!stream->recording) {
+        status = am_vk_batch_finish(stream, batch);
+        if (status != ANYMAX_OK) return status;
+        result = dev->vkResetCommandBuffer(batch->commands, 0);
+        if (result == VK_SUCCESS) result = dev->vkBeginCommandBuffer(batch->commands, &begin);
+        if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkBeginCommandBuffer");
+        batch->commands_used = batch->sets_used = batch->args_used = 0;
+        batch->up_used = batch->down_used = 0;
+        /* Another stream may have been at the same memory. */
+        everything_barrier(dev, batch->commands);
+        stream->range_count = 0;
+        stream->dispatched = false;
+        stream->recording = true;
+    }
+    *out = batch;
+    return ANYMAX_OK;
+}
+
+anymax_status am_vk_submit(am_backend_stream *stream) {
+    am_backend_device *dev = stream->dev;
+    am_vk_batch *batch = &stream->batch[stream->current];
+    VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                         .commandBufferCount = 1,
+                         .pCommandBuffers = &batch->commands};
+    VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
+    VkResult result;
+    if (!stream->recording) return ANYMAX_OK;
+    stream->recording = false;
+    /* For what was read back, and for memory that the host sees. */
+    dev->vkCmdPipelineBarrier(batch->commands,
+                              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                              VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+    result = dev->vkEndCommandBuffer(batch->commands);
+    if (result == VK_SUCCESS) {
+        am_mutex_lock(&dev->queue_lock); /* a queue is used by one thread at a time */
+        result = dev->vkQueueSubmit(dev->queue, 1, &info, batch->fence);
+        am_mutex_unlock(&dev->queue_lock);
+    }
+    if (result != VK_SUCCESS) {
+        batch->reads = 0;
+        return am_vk_fail(dev, result, "vkQueueSubmit");
+    }
+    batch->submitted = true;
+    stream->current = (stream->current + 1) % AM_VK_BATCHES;
+    return ANYMAX_OK;
+}
+
+/* Oldest first, so that reads arrive in order. */
+anymax_status am_vk_drain(am_backend_stream *stream) {
+    anymax_status status = am_vk_submit(stream);
+    for (uint32_t i = 0; i < AM_VK_BATCHES; i++) {
+        anymax_status one =
+            am_vk_batch_finish(stream, &stream->batch[(stream->current + i) % AM_VK_BATCHES]);
+        if (status == ANYMAX_OK) status = one;
+    }
+    return status;
+}
+
+anymax_status am_vk_sync(am_backend_stream *stream) {
+    anymax_status status = am_vk_drain(stream);
+    if (status == ANYMAX_OK) status = am_vk_alive(stream->dev);
+    if (status == ANYMAX_OK) am_vk_cache_save(stream->dev, true);
+    return status;
+}
+
+bool am_vk_idle(const am_backend_stream *stream) {
+    for (uint32_t i = 0; i < AM_VK_BATCHES; i++)
+        if (stream->batch[i].submitted) return false;
+    return !stream->recording;
+}
+
+/* ---------------------------------------------------------------- hazards */
+
+static bool overlap(const am_vk_range *a, const am_vk_range *b) {
+    return a->memory == b->memory && a->low < b->high && b->low < a->high && (a->written || b->written);
+}
+
+/* A barrier, if there was anything since the last one. */
+static void order_all(am_backend_stream *stream, VkCommandBuffer commands) {
+    if (stream->range_count || stream->dispatched) everything_barrier(stream->dev, commands);
+    stream->range_count = 0;
+    stream->dispatched = false;
+}
+
+/* Notes what a copy touches, after a barrier where that meets an earlier command. */
+void am_vk_order(am_backend_stream *stream, VkCommandBuffer commands, const am_vk_range *ranges,
+                 uint32_t count) {
+    bool hazard = stream->dispatched || stream->range_count + count > AM_VK_RANGES;
+    for (uint32_t i = 0; i < count && !hazard; i++)
+        for (uint32_t j = 0; j < stream->range_count && !hazard; j++)
+            hazard = overlap(&ranges[i], &stream->range[j]);
+    if (hazard) order_all(stream, commands);
+    for (uint32_t i = 0; i < count; i++) stream->range[stream->range_count++] = ranges[i];
+}
+
+/* ---------------------------------------------------------------- dispatches */
+
+/* A set with the bindings of the dispatch. What it does not use needs a buffer all the same. */
+static VkDescriptorSet fill_set(am_backend_stream *stream, am_vk_batch *batch,
+                                const am_vk_dispatch *dispatch) {
+    am_backend_device *dev = stream->dev;
+    VkDescriptorSet set = batch->sets[batch->sets_used++];
+    uint32_t count = dev->full ? 8 : 4;
+    VkDescriptorBufferInfo buffers[AM_VK_MAX_BINDINGS], spare = {.buffer = batch->up->buffer, .range = 16};
+    VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                  .dstSet = set,
+                                  .dstBinding = 1,
+                                  .descriptorCount = count,
+                                  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                  .pBufferInfo = buffers};
+    for (uint32_t i = 0; i < count; i++) {
+        const am_binding *b = &dispatch->binding[i];
+        VkDeviceSize range, most;
+        buffers[i] = spare;
+        if (!b->memory) continue;
+        /* Whole words, within buffer and limit. */
+        range = ((VkDeviceSize)b->span_bytes + 3) / 4 * 4;
+        most = b->memory->size_bytes - b->offset_bytes;
+        if (range > most) range = most;
+        if (range > dev->facts.properties.limits.maxStorageBufferRange)
+            range = dev->facts.properties.limits.maxStorageBufferRange;
+        buffers[i] = (VkDescriptorBufferInfo){b->memory->buffer, b->offset_bytes, range};
+    }
+    dev->vkUpdateDescriptorSets(dev->device, 1, &write, 0, NULL);
+    return set;
+}
+
+anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispatch *dispatch) {
+    am_backend_device *dev = stream->dev;
+    am_vk_batch *batch;
+    VkDescriptorSet set;
+    uint32_t offset;
+    anymax_status status = am_vk_batch_open(stream, &batch);
+    if (status != ANYMAX_OK) return status;
+    if (dispatch->follows && batch->sets_used)
+        set = batch->sets[batch->sets_used - 1];
+    else
+        set = fill_set(stream, batch, dispatch);
+    /* Launches of a plan depend on each other as a rule, and every binding counts as written, as one
+     * array holds them all: no use in asking for hazards. */
+    order_all(stream, batch->commands);
+    stream->dispatched = true;
+    offset = AM_VK_ARGS_BYTES * batch->args_used++;
+    memcpy(batch->up->mapped + offset, dispatch->args, dispatch->args_size);
+    batch->commands_used++;
+    dev->vkCmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
+    dev->vkCmdBindDescriptorSets(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dev->layout, 0, 1,
+                                 &set, 1, &offset);
+    dev->vkCmdDispatch(batch->commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
+    return ANYMAX_OK;
+}
+
+am_backend_device *am_vk_stream_device(am_backend_stream *stream) { return stream->dev; }
+
+/* ---------------------------------------------------------------- life */
+
+static anymax_status batch_create(am_backend_stream *stream, am_vk_batch *batch) {
+    am_backend_device *dev = stream->dev;
+    VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    VkCommandBufferAllocateInfo commands = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = stream->command_pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1};
+    VkDescriptorSetLayout layouts[AM_VK_BATCH_COMMANDS];
+    VkDescriptorSetAllocateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                        .descriptorPool = stream->descriptor_pool,
+                                        .descriptorSetCount = AM_VK_BATCH_COMMANDS,
+                                        .pSetLayouts = layouts};
+    anymax_status status =
+        am_vk_memory_create(dev, AM_VK_UPLOAD, AM_VK_UP_OFFSET + AM_VK_UP_BYTES, &batch->up);
+    VkResult result;
+    if (status == ANYMAX_OK)
+        status = am_vk_memory_create(dev, AM_VK_DOWNLOAD, AM_VK_DOWN_BYTES, &batch->down);
+    if (status != ANYMAX_OK) return status;
+    for (uint32_t i = 0; i < AM_VK_BATCH_COMMANDS; i++) layouts[i] = dev->set_layout;
+    result = dev->vkCreateFence(dev->device, &fence, NULL, &batch->fence);
+    if (result == VK_SUCCESS) result = dev->vkAllocateCommandBuffers(dev->device, &commands, &batch->commands);
+    if (result == VK_SUCCESS) result = dev->vkAllocateDescriptorSets(dev->device, &sets, batch->sets);
+    if (result != VK_SUCCESS) return am_vk_fail(dev, result, "a stream's objects");
+    for (uint32_t i = 0; i < AM_VK_BATCH_COMMANDS; i++) {
+        VkDescriptorBufferInfo args = {batch->up->buffer, 0, AM_VK_ARGS_BYTES};
+        VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                      .dstSet = batch->sets[i],
+                                      .dstBinding = 0,
+                                      .descriptorCount = 1,
+                                      .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
+                                      .pBufferInfo = &args};
+        dev->vkUpdateDescriptorSets(dev->device, 1, &write, 0, NULL);
+    }
+    return ANYMAX_OK;
+}
+
+static anymax_status pools_create(am_backend_stream *stream) {
+    am_backend_device *dev = stream->dev;
+    const uint32_t sets = AM_VK_BATCHES * AM_VK_BATCH_COMMANDS;
+    VkCommandPoolCreateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                        .queueFamilyIndex = dev->facts.family};
+    VkDescriptorPoolSize sizes[2] = {
+        {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, sets},
+        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * (dev->full ? 8u : 4u)}};
+    VkDescriptorPoolCreateInfo descriptors = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                              .maxSets = sets,
+                                              .poolSizeCount = 2,
+                                              .pPoolSizes = sizes};
+    VkResult result = dev->vkCreateCommandPool(dev->device, &commands, NULL, &stream->command_pool);
+    if (result == VK_SUCCESS)
+        result = dev->vkCreateDescriptorPool(dev->device, &descriptors, NULL, &stream->descriptor_pool);
+    return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "a stream's pools");
+}
+
+anymax_status am_vk_stream_create(am_backend_device *dev, am_backend_stream **out_stream) {
+    anymax_status status = am_vk_alive(dev);
+    am_backend_stream *stream;
+    if (status != ANYMAX_OK) return status;
+    stream = am_alloc_zero(1, sizeof *stream);
+    if (!stream) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "vulkan: out of host memory");
+    stream->dev = dev;
+    status = pools_create(stream);
+    for (uint32_t i = 0; i < AM_VK_BATCHES && status == ANYMAX_OK; i++)
+        status = batch_create(stream, &stream->batch[i]);
+    if (status != ANYMAX_OK) {
+        am_vk_stream_destroy(stream);
+        return status;
+    }
+    *out_stream = stream;
+    return ANYMAX_OK;
+}
+
+void am_vk_stream_destroy(am_backend_stream *stream) {
+    am_backend_device *dev;
+    if (!stream) return;
+    dev = stream->dev;
+    am_vk_drain(stream);
+    for (uint32_t i = 0; i < AM_VK_BATCHES; i++) {
+        if (stream->batch[i].fence) dev->vkDestroyFence(dev->device, stream->batch[i].fence, NULL);
+        am_vk_memory_destroy(dev, stream->batch[i].up);
+        am_vk_memory_destroy(dev, stream->batch[i].down);
+    }
+    if (stream->descriptor_pool)
+        dev->vkDestroyDescriptorPool(dev->device, stream->descriptor_pool, NULL);
+    if (stream->command_pool) dev->vkDestroyCommandPool(dev->device, stream->command_pool, NULL);
+    am_free(stream);
+}

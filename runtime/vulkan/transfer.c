@@ -1,0 +1,103 @@
+/* Copies between host and device, in stream order and of any bytes: through the rings of the stream's
+ * batches, or directly where the host sees the memory and nothing is queued. */
+#include "stream.h"
+
+#include <string.h>
+
+#define DIRECT_READ_BYTES ((size_t)64 << 10) /* from here on waiting is cheaper than copying twice */
+
+static void record_copy(am_backend_stream *stream, am_vk_batch *batch, const am_memory *to,
+                        size_t to_offset, const am_memory *from, size_t from_offset, size_t size) {
+    am_backend_device *dev = stream->dev;
+    VkBufferCopy region = {from_offset, to_offset, size};
+    am_vk_range ranges[2] = {{from, from_offset, from_offset + size, false},
+                             {to, to_offset, to_offset + size, true}};
+    am_vk_order(stream, batch->commands, ranges, 2);
+    dev->vkCmdCopyBuffer(batch->commands, from->buffer, to->buffer, 1, &region);
+    batch->commands_used++;
+}
+
+anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_offset, am_memory *from,
+                         size_t from_offset, size_t size_bytes) {
+    am_vk_batch *batch;
+    anymax_status status;
+    if (size_bytes == 0) return ANYMAX_OK;
+    status = am_vk_batch_open(stream, &batch);
+    if (status == ANYMAX_OK) record_copy(stream, batch, to, to_offset, from, from_offset, size_bytes);
+    return status;
+}
+
+anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_offset,
+                         size_t size_bytes) {
+    am_vk_range range = {to, to_offset, to_offset + size_bytes, true};
+    am_vk_batch *batch;
+    anymax_status status;
+    if (size_bytes == 0) return ANYMAX_OK;
+    status = am_vk_batch_open(stream, &batch);
+    if (status != ANYMAX_OK) return status;
+    am_vk_order(stream, batch->commands, &range, 1);
+    stream->dev->vkCmdFillBuffer(batch->commands, to->buffer, to_offset, size_bytes, 0);
+    batch->commands_used++;
+    return ANYMAX_OK;
+}
+
+anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset, const void *data,
+                          size_t size_bytes) {
+    const uint8_t *from = data;
+    anymax_status status = am_vk_alive(stream->dev);
+    if (status != ANYMAX_OK) return status;
+    /* What the host writes before a submission, the submission sees. */
+    if (to->mapped && to->coherent && am_vk_idle(stream)) {
+        memcpy(to->mapped + to_offset, data, size_bytes);
+        return ANYMAX_OK;
+    }
+    while (size_bytes > 0) {
+        am_vk_batch *batch;
+        size_t size = size_bytes < AM_VK_UP_BYTES ? size_bytes : AM_VK_UP_BYTES;
+        status = am_vk_batch_open(stream, &batch);
+        if (status == ANYMAX_OK && AM_VK_UP_BYTES - batch->up_used < size) {
+            status = am_vk_submit(stream);
+            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, &batch);
+        }
+        if (status != ANYMAX_OK) return status;
+        memcpy(batch->up->mapped + AM_VK_UP_OFFSET + batch->up_used, from, size);
+        record_copy(stream, batch, to, to_offset, batch->up, AM_VK_UP_OFFSET + batch->up_used, size);
+        batch->up_used += size;
+        from += size;
+        to_offset += size;
+        size_bytes -= size;
+    }
+    return ANYMAX_OK;
+}
+
+anymax_status am_vk_read(am_backend_stream *stream, am_memory *from, size_t from_offset, void *data,
+                         size_t size_bytes) {
+    uint8_t *to = data;
+    anymax_status status = am_vk_alive(stream->dev);
+    if (status != ANYMAX_OK) return status;
+    if (from->mapped && from->cached && from->coherent &&
+        (size_bytes >= DIRECT_READ_BYTES || am_vk_idle(stream))) {
+        status = am_vk_drain(stream);
+        if (status == ANYMAX_OK) memcpy(data, from->mapped + from_offset, size_bytes);
+        return status;
+    }
+    while (size_bytes > 0) {
+        am_vk_batch *batch;
+        size_t size = size_bytes < AM_VK_DOWN_BYTES ? size_bytes : AM_VK_DOWN_BYTES;
+        status = am_vk_batch_open(stream, &batch);
+        if (status == ANYMAX_OK && AM_VK_DOWN_BYTES - batch->down_used < size) {
+            status = am_vk_submit(stream);
+            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, &batch);
+        }
+        if (status != ANYMAX_OK) return status;
+        record_copy(stream, batch, batch->down, batch->down_used, from, from_offset, size);
+        batch->read[batch->reads].data = to;
+        batch->read[batch->reads].offset = batch->down_used;
+        batch->read[batch->reads++].size = size;
+        batch->down_used += size;
+        to += size;
+        from_offset += size;
+        size_bytes -= size;
+    }
+    return ANYMAX_OK;
+}
