@@ -33,8 +33,8 @@ foreach(file IN LISTS FILES)
     continue()
   endif()
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
-  string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))"
-         "\\1\n" bytes "${bytes}")
+  # A newline of the text ends a line here too.
+  string(REPLACE "0x0a," "0x0a,\n" bytes "${bytes}")
   string(APPEND arrays "static const unsigned char file_${number}[] = {\n${bytes}};\n")
   string(APPEND table "    {\"${path}\", file_${number}, sizeof file_${number}},\n")
   math(EXPR number "${number} + 1")
