@@ -36,11 +36,11 @@ static void own_target(am_plan *plan, am_value s, uint32_t axis, float scale, am
     am_plan_row_add(plan, &step);
 }
 
-static void add_half(am_plan *plan, am_value x, am_value y, bool second) {
+static void add_scaled(am_plan *plan, am_value x, float factor, am_value y, bool second) {
     am_row_step step = am_plan_row_step(AM_FAMILY(scale), x, 0);
     step.value[0] = x;
     step.value[1] = y;
-    step.param[0] = 0.5f;
+    step.param[0] = factor;
     if (second) step.accumulate = 1u << 1;
     am_plan_row_add(plan, &step);
 }
@@ -93,9 +93,11 @@ static anymax_status run(anymax_stream *stream, const anymax_infonce *d, const a
     own_target(plan, s, 1, scale, rows_loss, lse);
     if (d->symmetric) {
         am_value columns_loss = am_plan_scratch(plan, 1, &batch);
+        am_value mean = am_plan_scratch(plan, 1, &batch); /* f32: a narrow loss is rounded once */
         own_target(plan, square, 0, scale, columns_loss, AM_NO_VALUE);
-        add_half(plan, rows_loss, loss, false);
-        add_half(plan, columns_loss, loss, true);
+        add_scaled(plan, rows_loss, 0.5f, mean, false);
+        add_scaled(plan, columns_loss, 0.5f, mean, true);
+        add_scaled(plan, mean, 1.0f, loss, false);
     }
     if (!a->grads) return am_plan_forward(plan);
     if (a->up_loss) am_plan_upstream(plan, loss, "up.loss", a->up_loss);
