@@ -31,6 +31,7 @@ typedef struct tol_case {
     double up;          /* largest finite |upstream gradient| * |scale| (or / temperature) */
     double alpha;       /* entmax: of this row */
     double least;       /* entmax gradients: smallest positive weight of the row */
+    double added;       /* |what was there| where a gradient is added to something */
     double saved;       /* half an ulp of the type in which y was saved for backward, else 0 */
 } tol_case;
 
@@ -65,7 +66,8 @@ static const tol_row tol_table[] = {
     {"entmax", "y", 4, 3, 0.125, 0, 0, 0, 0, 0},
     {"entmax15", "grad.x", 16, 0, 0.5, 0, 1, 1, 0, 0},
     {"entmax", "grad.x", 16, 0, 0.5, 0, 1, 1, 0, 0},
-    {"entmax", "grad.alpha", 32, 0, 1, 0, 1, 8, 0, 0},
+    /* sums of y l^2, l = -log y up to log n or so: times (1 + log n)^2 in tol_bound */
+    {"entmax", "grad.alpha", 32, 0, 1, 0, 1, 1, 0, 0},
     /* something was added to x: the argument inherits the rounding of the sum */
     {"softmax+", "y", 6, 3, 0.125, 4, 0, 0, 0, 0},
     {"softmax+", "grad.x", 12, 3, 0.5, 4, 1, 0, 0, 0},
@@ -77,7 +79,7 @@ static const tol_row tol_table[] = {
     {"entmax15+", "grad.x", 16, 0, 0.5, 4, 1, 1, 0, 0},
     {"entmax+", "y", 4, 3, 0.125, 0, 0, 0, 0, 4},
     {"entmax+", "grad.x", 16, 0, 0.5, 4, 1, 1, 0, 0},
-    {"entmax+", "grad.alpha", 32, 0, 1, 4, 1, 8, 0, 0},
+    {"entmax+", "grad.alpha", 32, 0, 1, 4, 1, 1, 0, 0},
     /* the scores are products of unit vectors over the temperature: absolute by that size */
     {"infonce_loss", "loss", 10, 0, 0.25, 0, 0, 0, 1, 6},
     {"infonce_loss", "lse", 10, 0, 0.25, 0, 0, 0, 1, 6},
@@ -123,9 +125,10 @@ static inline double tol_bound(const tol_case *c, double want) {
     bool gradient = strncmp(c->tensor, "grad.", 5) == 0;
     double whole = gradient && c->up > 1 ? c->up : 1;
     double fixed = row->fixed + row->grow * sqrt(n) + row->input * c->input;
-    double size = fabs(want), extra, logs;
+    double size = fabs(want) + c->added, extra, logs;
     if (row->one > 0) size += row->one * (1 + log(n));
     extra = row->top * c->top + row->up * c->up;
+    if (strcmp(c->tensor, "grad.alpha") == 0) extra *= pow(1 + log(n), 2);
     logs = row->logs * (size * tol_log(size / whole) + extra * tol_log(c->top / whole));
     if (gradient && c->alpha > 0 && c->least > 0) {
         /* s = y^(1 - a) has the error |1 - a| y^(1 - 2a) dv, unbounded for a > 1/2; the largest s is
@@ -139,7 +142,7 @@ static inline double tol_bound(const tol_case *c, double want) {
         extra += tol_entmax(size, c->alpha > 0 ? c->alpha : 1.5, n) / (eps * fixed);
     /* the truth is a double, and may have cancelled too: 2^-50 */
     return eps * (fixed * (size + extra) + logs + row->add * c->input) +
-           ldexp(size + c->top + c->up, -50) + c->saved * 4 * (c->top + c->up) + 1.2e-38 * (1 + c->up);
+           2 * eps * c->added + ldexp(size + c->top + c->up, -50) + c->saved * 4 * (c->top + c->up) + 1.2e-38 * (1 + c->up);
 }
 
 /* Half a unit in the last place of a storage type at `size`. */

@@ -157,9 +157,8 @@ static double *tops_of(const trial *t, const probe *p, const double *want, size_
     top = calloc(*rows, sizeof *top);
     if (top == NULL) abort();
     for (size_t i = 0; i < p->count; i++) {
-        double v = fabs(want[i]), *at = &top[row_of(t, p, i)];
+        double v = fabs(want[i] - (p->first ? p->first[i] : 0)), *at = &top[row_of(t, p, i)];
         if (isfinite(v) && v > *at) *at = v;
-        if (p->first != NULL && fabs(p->first[i]) > *at) *at = fabs(p->first[i]);
     }
     return top;
 }
@@ -167,7 +166,7 @@ static double *tops_of(const trial *t, const probe *p, const double *want, size_
 static bool compare(trial *t, int index, double input, double up, char *text, size_t size) {
     const probe *p = &t->probes[index];
     const double *want = t->want[index];
-    tol_case c = {t->tolerance, p->name, p->tensor.dtype, t->n, input, 0, up, 0, 0, 0};
+    tol_case c = {t->tolerance, p->name, p->tensor.dtype, t->n, input, 0, up, 0, 0, 0, 0};
     size_t rows, worst = 0, last_row = (size_t)-1;
     double *top = tops_of(t, p, want, &rows), units, most = 0;
     if (t->saved != ANYMAX_F32) c.saved = tol_half_ulp(t->saved, 1);
@@ -176,6 +175,7 @@ static bool compare(trial *t, int index, double input, double up, char *text, si
         if (row != last_row && t->row_len > 0) fill_row(t, &c, row);
         last_row = row;
         c.top = top[row];
+        c.added = p->first ? fabs(p->first[i]) : 0;
         units = tol_units(&c, p->value[i], want[i]);
         if (units > most) most = units, worst = i;
     }
@@ -183,7 +183,6 @@ static bool compare(trial *t, int index, double input, double up, char *text, si
     t->worst = fmax(t->worst, most);
     free(top);
     if (most <= 1) return true;
-    c.top = 0;
     return complain(t, text, size,
                 "%s[%zu] (row %zu of %zu, %s): got %.9g, want %.9g; %.3g of the tolerance %s/%s",
                 p->name, worst, row_of(t, p, worst), rows, dtype_name(p->tensor.dtype),
