@@ -36,11 +36,17 @@ static const struct {
     [IO_BOOL] = {"bool", 1, false, 0.0, 2.0},
 };
 
-size_t io_dtype_size(io_dtype dtype) { return dtype < IO_DTYPES ? types[dtype].size : 0; }
+size_t io_dtype_size(io_dtype dtype) {
+    return dtype < IO_DTYPES ? types[dtype].size : 0;
+}
 
-const char *io_dtype_name(io_dtype dtype) { return dtype < IO_DTYPES ? types[dtype].name : "?"; }
+const char *io_dtype_name(io_dtype dtype) {
+    return dtype < IO_DTYPES ? types[dtype].name : "?";
+}
 
-bool io_dtype_is_float(io_dtype dtype) { return dtype < IO_DTYPES && types[dtype].is_float; }
+bool io_dtype_is_float(io_dtype dtype) {
+    return dtype < IO_DTYPES && types[dtype].is_float;
+}
 
 io_dtype io_dtype_find(const char *name) {
     int d;
@@ -128,7 +134,9 @@ uint16_t io_f32_to_f16(float value) {
     return (uint16_t)(sign | round_off((size & 0x7fffffu) | 0x800000u, 126 - (size >> 23)));
 }
 
-float io_bf16_to_f32(uint16_t bits) { return float_of_bits((uint32_t)bits << 16); }
+float io_bf16_to_f32(uint16_t bits) {
+    return float_of_bits((uint32_t)bits << 16);
+}
 
 uint16_t io_f32_to_bf16(float value) {
     uint32_t bits = bits_of_float(value);
@@ -141,40 +149,81 @@ uint16_t io_f32_to_bf16(float value) {
 double io_array_get(const io_array *array, size_t index) {
     const void *at = array->data;
     switch (array->dtype) {
-    case IO_F64: return ((const double *)at)[index];
-    case IO_F32: return (double)((const float *)at)[index];
-    case IO_F16: return (double)io_f16_to_f32(((const uint16_t *)at)[index]);
-    case IO_BF16: return (double)io_bf16_to_f32(((const uint16_t *)at)[index]);
-    case IO_I64: return (double)((const int64_t *)at)[index];
-    case IO_I32: return ((const int32_t *)at)[index];
-    case IO_I16: return ((const int16_t *)at)[index];
-    case IO_I8: return ((const int8_t *)at)[index];
-    case IO_U64: return (double)((const uint64_t *)at)[index];
-    case IO_U32: return ((const uint32_t *)at)[index];
-    case IO_U16: return ((const uint16_t *)at)[index];
-    case IO_U8: return ((const uint8_t *)at)[index];
-    case IO_BOOL: return ((const uint8_t *)at)[index] ? 1.0 : 0.0;
-    default: return 0.0;
+    case IO_F64:
+        return ((const double *)at)[index];
+    case IO_F32:
+        return (double)((const float *)at)[index];
+    case IO_F16:
+        return (double)io_f16_to_f32(((const uint16_t *)at)[index]);
+    case IO_BF16:
+        return (double)io_bf16_to_f32(((const uint16_t *)at)[index]);
+    case IO_I64:
+        return (double)((const int64_t *)at)[index];
+    case IO_I32:
+        return ((const int32_t *)at)[index];
+    case IO_I16:
+        return ((const int16_t *)at)[index];
+    case IO_I8:
+        return ((const int8_t *)at)[index];
+    case IO_U64:
+        return (double)((const uint64_t *)at)[index];
+    case IO_U32:
+        return ((const uint32_t *)at)[index];
+    case IO_U16:
+        return ((const uint16_t *)at)[index];
+    case IO_U8:
+        return ((const uint8_t *)at)[index];
+    case IO_BOOL:
+        return ((const uint8_t *)at)[index] ? 1.0 : 0.0;
+    default:
+        return 0.0;
     }
 }
 
 void io_array_set(io_array *array, size_t index, double value) {
     void *at = array->data;
     switch (array->dtype) {
-    case IO_F64: ((double *)at)[index] = value; break;
-    case IO_F32: ((float *)at)[index] = (float)value; break;
-    case IO_F16: ((uint16_t *)at)[index] = io_f32_to_f16((float)value); break;
-    case IO_BF16: ((uint16_t *)at)[index] = io_f32_to_bf16((float)value); break;
-    case IO_I64: ((int64_t *)at)[index] = (int64_t)value; break;
-    case IO_I32: ((int32_t *)at)[index] = (int32_t)value; break;
-    case IO_I16: ((int16_t *)at)[index] = (int16_t)value; break;
-    case IO_I8: ((int8_t *)at)[index] = (int8_t)value; break;
-    case IO_U64: ((uint64_t *)at)[index] = (uint64_t)value; break;
-    case IO_U32: ((uint32_t *)at)[index] = (uint32_t)value; break;
-    case IO_U16: ((uint16_t *)at)[index] = (uint16_t)value; break;
-    case IO_U8: ((uint8_t *)at)[index] = (uint8_t)value; break;
-    case IO_BOOL: ((uint8_t *)at)[index] = value != 0.0; break;
-    default: break;
+    case IO_F64:
+        ((double *)at)[index] = value;
+        break;
+    case IO_F32:
+        ((float *)at)[index] = (float)value;
+        break;
+    case IO_F16:
+        ((uint16_t *)at)[index] = io_f32_to_f16((float)value);
+        break;
+    case IO_BF16:
+        ((uint16_t *)at)[index] = io_f32_to_bf16((float)value);
+        break;
+    case IO_I64:
+        ((int64_t *)at)[index] = (int64_t)value;
+        break;
+    case IO_I32:
+        ((int32_t *)at)[index] = (int32_t)value;
+        break;
+    case IO_I16:
+        ((int16_t *)at)[index] = (int16_t)value;
+        break;
+    case IO_I8:
+        ((int8_t *)at)[index] = (int8_t)value;
+        break;
+    case IO_U64:
+        ((uint64_t *)at)[index] = (uint64_t)value;
+        break;
+    case IO_U32:
+        ((uint32_t *)at)[index] = (uint32_t)value;
+        break;
+    case IO_U16:
+        ((uint16_t *)at)[index] = (uint16_t)value;
+        break;
+    case IO_U8:
+        ((uint8_t *)at)[index] = (uint8_t)value;
+        break;
+    case IO_BOOL:
+        ((uint8_t *)at)[index] = value != 0.0;
+        break;
+    default:
+        break;
     }
 }
 
@@ -203,7 +252,8 @@ bool io_array_convert(io_array *array, io_dtype to, size_t *overflowed, io_error
     } else {
         for (i = 0; i < array->count && good; i++) {
             double v = io_array_get(array, i);
-            if (!types[to].is_float && (!(v >= types[to].low && v < types[to].high) || v != floor(v)))
+            if (!types[to].is_float &&
+                (!(v >= types[to].low && v < types[to].high) || v != floor(v)))
                 good = io_fail(error, "holds %g at element %zu, which %s cannot hold", v, i,
                                io_dtype_name(to));
             else

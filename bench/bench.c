@@ -152,7 +152,8 @@ static void print_table(const bencher *b) {
                       100 * r->time.spread, bench_gbps(r), r->copy_gbps, share);
     }
     cmd_table_print(&table);
-    printf("\nGB/s: bytes that the definition reads and writes, over the median time; share: of a copy "
+    printf("\nGB/s: bytes that the definition reads and writes, over the median time; share: of a "
+           "copy "
            "of\nas many bytes by the same device; spread: between the quartiles, of the median.\n");
 }
 
@@ -184,15 +185,17 @@ static int check_options(bench_options *o) {
     char *end = "";
     for (at = o->shape; at && *at; at++)
         if (!bench_parse_shape(*at, &rank, shape))
-            return cmd_usage("bench", "--shape is sizes with an x between them, as 4096x4096, not '%s'",
-                             *at);
+            return cmd_usage(
+                "bench", "--shape is sizes with an x between them, as 4096x4096, not '%s'", *at);
     for (at = o->dtype; at && *at; at++)
         if (strcmp(*at, "f32") != 0 && strcmp(*at, "f16") != 0 && strcmp(*at, "bf16") != 0)
             return cmd_usage("bench", "--dtype is f32, f16 or bf16, not '%s'", *at);
-    if (o->direction && strcmp(o->direction, "forward") != 0 && strcmp(o->direction, "backward") != 0)
+    if (o->direction && strcmp(o->direction, "forward") != 0 &&
+        strcmp(o->direction, "backward") != 0)
         return cmd_usage("bench", "--direction is forward or backward, not '%s'", o->direction);
     if (o->threads_text && !cmd_parse_int(o->threads_text, 1, 4096, &threads))
-        return cmd_usage("bench", "--threads is a number from 1 to 4096, not '%s'", o->threads_text);
+        return cmd_usage("bench", "--threads is a number from 1 to 4096, not '%s'",
+                         o->threads_text);
     o->threads = (uint32_t)threads;
     o->seconds = o->seconds_text ? strtod(o->seconds_text, &end) : 0.3;
     if (*end || end == o->seconds_text || !(o->seconds > 0 && o->seconds <= 3600))
@@ -207,7 +210,8 @@ int cmd_bench(int argc, const char **argv) {
         "same device reaches in the same process. Every case is checked against double precision\n"
         "before it is timed. Without --device: ANYMAX_DEVICE, else the CPU.\n",
         "  anymax bench softmax\n"
-        "  anymax bench softmax --device cpu --device vulkan:0 --shape 4096x4096 --shape 8x1048576\n"
+        "  anymax bench softmax --device cpu --device vulkan:0 --shape 4096x4096 --shape "
+        "8x1048576\n"
         "  anymax bench --threads 1 --dtype f16 --direction backward --json results.json\n"};
     bench_options o = {0};
     const anymax_op_info *op = NULL;

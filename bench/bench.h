@@ -28,7 +28,9 @@ typedef struct bench_result {
     double copy_gbps;
 } bench_result;
 
-static inline double bench_gbps(const bench_result *r) { return r->bytes / r->time.median_ns; }
+static inline double bench_gbps(const bench_result *r) {
+    return r->bytes / r->time.median_ns;
+}
 
 /* "4096x4096" */
 bool bench_parse_shape(const char *text, uint32_t *rank, int64_t *shape);
@@ -42,12 +44,13 @@ bool bench_case_make(bench_case *c, io_error *error);
 void bench_case_free(bench_case *c);
 /* Runs once and waits. */
 bool bench_case_run(void *bench_case);
-/* Runs and holds the results against double precision: every row of a small case, evenly spread rows
- * of a large one. Operations without a loop of their own in tests/support have their golden cases run
- * on the device instead. */
+/* Runs and holds the results against double precision: every row of a small case, evenly spread
+ * rows of a large one. Operations without a loop of their own in tests/support have their golden
+ * cases run on the device instead. */
 bool bench_case_check(bench_case *c, io_error *error);
 
-/* Bandwidth of this device's own copy of `bytes` / 2 bytes, read and write counted; 0 if unknown. */
+/* Bandwidth of this device's own copy of `bytes` / 2 bytes, read and write counted; 0 if unknown.
+ */
 double bench_copy_gbps(anymax_device *device, anymax_stream *stream, double bytes, double seconds);
 
 bool bench_write_json(const char *path, const bench_result *results, size_t count);

@@ -79,7 +79,8 @@ static bool bind(binding *b, const char *words, uint32_t rank, const int64_t *sh
     for (words = next_axis(words, word, sizeof word); *word;
          words = next_axis(words, word, sizeof word)) {
         if (strcmp(word, "...") == 0) {
-            for (b->lead = 0; b->lead < rank - named; b->lead++) b->lead_length[b->lead] = shape[at++];
+            for (b->lead = 0; b->lead < rank - named; b->lead++)
+                b->lead_length[b->lead] = shape[at++];
         } else {
             snprintf(b->name[b->names], sizeof *b->name, "%s", word);
             b->length[b->names++] = shape[at++];
@@ -141,8 +142,8 @@ static void fill(io_array *array, const char *name, anymax_tensor_class type, in
     }
 }
 
-static bool add_filled(bench_case *c, const char *name, const anymax_op_tensor *entry, uint32_t rank,
-                       const int64_t *shape, io_error *error) {
+static bool add_filled(bench_case *c, const char *name, const anymax_op_tensor *entry,
+                       uint32_t rank, const int64_t *shape, io_error *error) {
     io_array array;
     io_dtype dtype = entry->type == ANYMAX_CLASS_INDEX  ? IO_I32
                      : entry->type == ANYMAX_CLASS_MASK ? IO_BOOL
@@ -152,7 +153,8 @@ static bool add_filled(bench_case *c, const char *name, const anymax_op_tensor *
     return call_add(&c->call, name, &array, error);
 }
 
-/* Inputs that the operation insists on, and indices: a loss that may have index targets has them. */
+/* Inputs that the operation insists on, and indices: a loss that may have index targets has them.
+ */
 static bool add_inputs(bench_case *c, io_error *error) {
     const anymax_op_tensor *list = c->op->inputs;
     binding b;
@@ -210,8 +212,8 @@ static bool upload(bench_case *c, io_error *error) {
         if (anymax_buffer_create(c->device, bytes, &c->buffer[i]) != ANYMAX_OK ||
             anymax_buffer_write(c->stream, c->buffer[i], 0, t->array.data, bytes) != ANYMAX_OK)
             return io_fail(error, "does not fit: %s", anymax_error_message());
-        t->tensor = anymax_buffer_tensor(c->buffer[i], 0, t->tensor.dtype, t->tensor.rank,
-                                         t->tensor.shape);
+        t->tensor =
+            anymax_buffer_tensor(c->buffer[i], 0, t->tensor.dtype, t->tensor.rank, t->tensor.shape);
     }
     if (anymax_stream_sync(c->stream) != ANYMAX_OK)
         return io_fail(error, "does not fit: %s", anymax_error_message());

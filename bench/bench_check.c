@@ -54,8 +54,8 @@ static bool take_rows(const sample *s, const call_tensor *from, call_tensor *to,
     for (i = 0; i < rows; i++)
         memcpy((char *)to->array.data + i * bytes,
                (const char *)from->array.data + (shared ? 0 : s->row[i]) * bytes, bytes);
-    to->tensor = anymax_host_tensor(to->array.data, from->tensor.dtype, to->array.rank,
-                                    to->array.shape);
+    to->tensor =
+        anymax_host_tensor(to->array.data, from->tensor.dtype, to->array.rank, to->array.shape);
     return true;
 }
 
@@ -73,15 +73,22 @@ typedef struct member {
     bool result;
 } member;
 
-#define MEMBER(name, field, result) {name, offsetof(reference, field), result}
-static const member members[] = {
-    MEMBER("x", x, false),           MEMBER("bias", bias, false),
-    MEMBER("noise", noise, false),   MEMBER("prior", prior, false),
-    MEMBER("target", target, false), MEMBER("query", query, false),
-    MEMBER("key", key, false),       MEMBER("up.y", up_y, false),
-    MEMBER("up.loss", up_loss, false), MEMBER("y", y, true),
-    MEMBER("loss", loss, true),      MEMBER("grad.x", grad_x, true),
-    MEMBER("grad.query", grad_query, true), MEMBER("grad.key", grad_key, true)};
+#define MEMBER(name, field, result) \
+    { name, offsetof(reference, field), result }
+static const member members[] = {MEMBER("x", x, false),
+                                 MEMBER("bias", bias, false),
+                                 MEMBER("noise", noise, false),
+                                 MEMBER("prior", prior, false),
+                                 MEMBER("target", target, false),
+                                 MEMBER("query", query, false),
+                                 MEMBER("key", key, false),
+                                 MEMBER("up.y", up_y, false),
+                                 MEMBER("up.loss", up_loss, false),
+                                 MEMBER("y", y, true),
+                                 MEMBER("loss", loss, true),
+                                 MEMBER("grad.x", grad_x, true),
+                                 MEMBER("grad.query", grad_query, true),
+                                 MEMBER("grad.key", grad_key, true)};
 #define MEMBERS (sizeof members / sizeof *members)
 
 /* Double-precision results of the rows in `part`; memory of the members is the caller's to free. */
@@ -117,8 +124,9 @@ static bool hold_against(op_call *part, const bench_case *c, double *const memor
         t.tensor = result->name;
         v = compare_result(&t, result, memory[i]);
         if (v.units > 1)
-            return io_fail(error, "is wrong: %s at element %zu of the checked rows is %.9g, should "
-                                  "be %.9g (%.3g times the tolerance)",
+            return io_fail(error,
+                           "is wrong: %s at element %zu of the checked rows is %.9g, should "
+                           "be %.9g (%.3g times the tolerance)",
                            result->name, v.index, v.got, v.want, v.units);
     }
     return true;
@@ -135,8 +143,7 @@ static bool check_rows(const bench_case *c, const sample *s, io_error *error) {
         good = take_rows(s, &c->call.tensor[i], &part->tensor[i], error);
         part->tensors += good;
     }
-    if (good && !compute(part, c, s, memory))
-        good = io_fail(error, "cannot be checked: no memory");
+    if (good && !compute(part, c, s, memory)) good = io_fail(error, "cannot be checked: no memory");
     good = good && hold_against(part, c, memory, error);
     for (i = 0; i < MEMBERS; i++) free(memory[i]);
     call_free(part);
@@ -166,7 +173,8 @@ static bool read_results(bench_case *c, io_error *error) {
     for (i = 0; i < c->call.tensors; i++) {
         call_tensor *t = &c->call.tensor[i];
         size_t bytes = t->array.count * io_dtype_size(t->array.dtype);
-        bool result = strncmp(t->name, "grad.", 5) == 0 || (!c->backward && op_output(c->op, t->name));
+        bool result =
+            strncmp(t->name, "grad.", 5) == 0 || (!c->backward && op_output(c->op, t->name));
         if (result &&
             anymax_buffer_read(c->stream, c->buffer[i], 0, t->array.data, bytes) != ANYMAX_OK)
             return io_fail(error, "cannot be read: %s", anymax_error_message());

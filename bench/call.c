@@ -32,14 +32,29 @@ void call_free(op_call *call) {
 
 static bool library_type(io_dtype dtype, anymax_dtype *out) {
     switch (dtype) {
-    case IO_F32: *out = ANYMAX_F32; return true;
-    case IO_F16: *out = ANYMAX_F16; return true;
-    case IO_BF16: *out = ANYMAX_BF16; return true;
-    case IO_I32: *out = ANYMAX_I32; return true;
-    case IO_I64: *out = ANYMAX_I64; return true;
-    case IO_U8: *out = ANYMAX_U8; return true;
-    case IO_BOOL: *out = ANYMAX_BOOL; return true;
-    default: return false;
+    case IO_F32:
+        *out = ANYMAX_F32;
+        return true;
+    case IO_F16:
+        *out = ANYMAX_F16;
+        return true;
+    case IO_BF16:
+        *out = ANYMAX_BF16;
+        return true;
+    case IO_I32:
+        *out = ANYMAX_I32;
+        return true;
+    case IO_I64:
+        *out = ANYMAX_I64;
+        return true;
+    case IO_U8:
+        *out = ANYMAX_U8;
+        return true;
+    case IO_BOOL:
+        *out = ANYMAX_BOOL;
+        return true;
+    default:
+        return false;
     }
 }
 

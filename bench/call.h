@@ -6,7 +6,8 @@
 
 struct cJSON;
 
-#define CALL_MAX 40 /* tensors: inputs, outputs, upstream gradients, gradients; parameters likewise */
+#define CALL_MAX \
+    40 /* tensors: inputs, outputs, upstream gradients, gradients; parameters likewise */
 #define CALL_GUARD_BYTES 64
 
 typedef struct call_tensor {
@@ -59,8 +60,9 @@ const anymax_op_tensor *op_input(const anymax_op_info *op, const char *name);
 const anymax_op_tensor *op_output(const anymax_op_info *op, const char *name);
 const anymax_op_param *op_param(const anymax_op_info *op, const char *name);
 
-/* Converts to a type that the library takes for this class of tensor: floats to `storage`, or, where
- * `keep16`, left if they are 16-bit already; indices to i64 unless i32 or u8; masks to bool. */
+/* Converts to a type that the library takes for this class of tensor: floats to `storage`, or,
+ * where `keep16`, left if they are 16-bit already; indices to i64 unless i32 or u8; masks to bool.
+ */
 bool call_fit(io_array *array, anymax_tensor_class type, io_dtype storage, bool keep16,
               size_t *overflowed, io_error *error);
 const char *op_class_name(anymax_tensor_class type);

@@ -107,7 +107,9 @@ void cmd_progress_end(void) {
     progress_width = 0;
 }
 
-void cmd_free_text(char *text) { free(text); }
+void cmd_free_text(char *text) {
+    free(text);
+}
 
 void cmd_free_args(char **args) {
     char **at;

@@ -1,4 +1,5 @@
-/* command.h: what the verbs of the command share: options, messages, devices, tables, data files. */
+/* command.h: what the verbs of the command share: options, messages, devices, tables, data files.
+ */
 #ifndef ANYMAX_BENCH_COMMAND_H
 #define ANYMAX_BENCH_COMMAND_H
 
@@ -68,8 +69,7 @@ typedef struct cmd_devices_open {
 /* Opens each device named; "all" is every one found. Without a name: all of them if `all`, unless
  * ANYMAX_DEVICE is set, else the library's default. A device is opened once. False if none opened
  * or a selector fits nothing. */
-bool cmd_open_devices(char *const *selectors, bool all, uint32_t threads,
-                      cmd_devices_open *out);
+bool cmd_open_devices(char *const *selectors, bool all, uint32_t threads, cmd_devices_open *out);
 void cmd_close_devices(cmd_devices_open *devices);
 
 /* Selectors of all devices; NULL-terminated, freed with cmd_free_list. */

@@ -6,14 +6,14 @@
 
 /* What the tolerance of a result follows from (tests/tolerance.h). */
 typedef struct truth {
-    const char *op, *tensor;  /* "softmax", "y" or "grad.x" */
-    int64_t n;                /* length of the longest sum */
-    size_t row;               /* elements of a row in tensors of rank `rank`; 0: no rows */
+    const char *op, *tensor; /* "softmax", "y" or "grad.x" */
+    int64_t n;               /* length of the longest sum */
+    size_t row;              /* elements of a row in tensors of rank `rank`; 0: no rows */
     uint32_t rank;
-    double input, up;         /* largest inputs and upstream gradients, times scale */
-    double alpha;             /* entmax: of every row; 0: not entmax */
-    const double *row_alpha;  /* entmax: of each row, or NULL */
-    const double *weights;    /* entmax: the true weights, or NULL */
+    double input, up;        /* largest inputs and upstream gradients, times scale */
+    double alpha;            /* entmax: of every row; 0: not entmax */
+    const double *row_alpha; /* entmax: of each row, or NULL */
+    const double *weights;   /* entmax: the true weights, or NULL */
     size_t weight_count;
 } truth;
 

@@ -31,8 +31,7 @@ static bool list_one(void *user, const anymax_device_info *info, const char *rea
 
 char **cmd_list_devices(void) {
     listing list = {0};
-    if (anymax_devices_visit(list_one, &list) != ANYMAX_OK)
-        cmd_error("%s", anymax_error_message());
+    if (anymax_devices_visit(list_one, &list) != ANYMAX_OK) cmd_error("%s", anymax_error_message());
     return list.name;
 }
 
@@ -78,8 +77,7 @@ static void open_all(uint32_t threads, cmd_devices_open *out) {
     cmd_free_list(list);
 }
 
-bool cmd_open_devices(char *const *selectors, bool all, uint32_t threads,
-                      cmd_devices_open *out) {
+bool cmd_open_devices(char *const *selectors, bool all, uint32_t threads, cmd_devices_open *out) {
     const char *fixed = getenv("ANYMAX_DEVICE");
     bool good = true;
     memset(out, 0, sizeof *out);

@@ -90,7 +90,7 @@ int cmd_devices(int argc, const char **argv) {
     }
     if (json) list.array = cJSON_CreateArray();
     cmd_table_start(&list.table, "llrrll");
-    cmd_table_add(&list.table, "device\ttype\tunits\tmemory\tname\tdriver");
+    if (!json) cmd_table_add(&list.table, "device\ttype\tunits\tmemory\tname\tdriver");
     code = CMD_OK;
     if (anymax_devices_visit(list_one, &list) != ANYMAX_OK)
         code = cmd_error("%s", anymax_error_message());

@@ -187,8 +187,7 @@ static bool check_pairs(digits_result *results, size_t count, double largest[DIG
         t.tensor = tensor_names[which];
         largest[which] = 0;
         for (a = 0; a < count && want; a++) {
-            for (i = 0; i < elements; i++)
-                want[i] = call_get(digits_tensor(&results[a], which), i);
+            for (i = 0; i < elements; i++) want[i] = call_get(digits_tensor(&results[a], which), i);
             for (b = a + 1; b < count; b++) {
                 verdict v = compare_result(&t, digits_tensor(&results[b], which), want);
                 largest[which] = fmax(largest[which], v.error);
@@ -226,8 +225,8 @@ static int report(const digits_data *data, const char *path, const cmd_devices_o
     bool exact = check_double(data, results, count);
     bool pairs = check_pairs(results, count, largest), story = same_story(data, results, count);
     cmd_progress_end();
-    printf("%zu handwritten digits, %zu classes, scored by a linear classifier (%s)\n\n", data->count,
-           data->classes, path);
+    printf("%zu handwritten digits, %zu classes, scored by a linear classifier (%s)\n\n",
+           data->count, data->classes, path);
     digits_show_table(data, devices, results);
     printf("\nThe %d least certain images%s:\n\n", DIGITS_SHOWN,
            count > 1 && story ? ", the same on every device" : "");
@@ -240,7 +239,8 @@ static int report(const digits_data *data, const char *path, const cmd_devices_o
         printf("\n");
     if (!exact) printf("FAILED: a device is further from double precision than is allowed\n");
     if (!pairs) printf("FAILED: two devices differ by more than is allowed\n");
-    if (!story) printf("FAILED: devices differ in accuracy, least certain images or their classes\n");
+    if (!story)
+        printf("FAILED: devices differ in accuracy, least certain images or their classes\n");
     if (exact && pairs && story)
         printf(count > 1 ? "All %zu devices agree with each other and with double precision.\n"
                          : "%zu device, which agrees with double precision.\n",
@@ -281,10 +281,9 @@ int cmd_digits(int argc, const char **argv) {
         "  anymax digits\n  anymax digits --device cpu --device opencl:0\n"};
     char **devices = NULL;
     int code;
-    struct poptOption options[] = {
-        {"device", 'd', POPT_ARG_ARGV, &devices, 0, "A device, or all; may be given many times",
-         "DEVICE"},
-        POPT_TABLEEND};
+    struct poptOption options[] = {{"device", 'd', POPT_ARG_ARGV, &devices, 0,
+                                    "A device, or all; may be given many times", "DEVICE"},
+                                   POPT_TABLEEND};
     poptContext context;
     if (cmd_parse(&help, argc, argv, options, &context, &code)) {
         const char *extra = poptPeekArg(context);

@@ -13,7 +13,8 @@ void digits_show_table(const digits_data *data, const cmd_devices_open *devices,
     size_t d;
     int which;
     cmd_table_start(&table, "lrrrrrrl");
-    cmd_table_add(&table, "device\taccuracy\tconfidence\tcross-entropy\toff by\tof allowed\tms\tname");
+    cmd_table_add(&table,
+                  "device\taccuracy\tconfidence\tcross-entropy\toff by\tof allowed\tms\tname");
     for (d = 0; d < devices->count; d++) {
         const anymax_device_info *info = anymax_device_get_info(devices->device[d]);
         const digits_result *r = &results[d];

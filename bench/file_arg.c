@@ -14,7 +14,8 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Divides FILE.safetensors:TENSOR; the copy of FILE is to be freed. NULL: it is not of that form. */
+/* Divides FILE.safetensors:TENSOR; the copy of FILE is to be freed. NULL: it is not of that form.
+ */
 static char *split(const char *text, const char **tensor) {
     const char *mark = strstr(text, EXTENSION ":");
     size_t n;

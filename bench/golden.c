@@ -22,7 +22,8 @@ typedef struct golden_case {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static bool fail(golden_case *c, const char *format, ...) {
+static bool
+fail(golden_case *c, const char *format, ...) {
     char text[300];
     va_list args;
     va_start(args, format);
@@ -172,8 +173,8 @@ static bool check_results(golden_case *c, op_call *call, bool gradients) {
     for (i = 0; i < c->count; i++) {
         const char *name = part(c, i);
         if (!has_prefix(name, gradients ? "grad." : "out.")) continue;
-        good = check_result(c, &t, i, call_find(call, gradients ? name : name + 4), gradients) &&
-               good;
+        good =
+            check_result(c, &t, i, call_find(call, gradients ? name : name + 4), gradients) && good;
     }
     io_array_free(&alpha);
     io_array_free(&weights);

@@ -18,15 +18,17 @@ static const struct {
 
 static void print_help(void) {
     size_t i;
-    printf("anymax runs softmax and what people put in its place on CPU, OpenCL and Vulkan devices.\n"
-           "\nUsage: anymax VERB [OPTION...] [ARGUMENT...]\n\n");
+    printf(
+        "anymax runs softmax and what people put in its place on CPU, OpenCL and Vulkan devices.\n"
+        "\nUsage: anymax VERB [OPTION...] [ARGUMENT...]\n\n");
     for (i = 0; i < sizeof verbs / sizeof *verbs; i++)
         printf("  %-9s%s\n", verbs[i].name, verbs[i].summary);
-    printf("\n'anymax VERB --help' tells more; 'anymax --version' gives the version.\n"
-           "Results go to stdout, everything else to stderr. Exit code: 0 all is well, 1 something\n"
-           "failed or does not agree, 2 the command line was not understood.\n\n"
-           "Environment: ANYMAX_DEVICE (default device), ANYMAX_THREADS, ANYMAX_CACHE=off,\n"
-           "ANYMAX_PRETEND (lowered limits), ANYMAX_DATA (folder of the golden files).\n");
+    printf(
+        "\n'anymax VERB --help' tells more; 'anymax --version' gives the version.\n"
+        "Results go to stdout, everything else to stderr. Exit code: 0 all is well, 1 something\n"
+        "failed or does not agree, 2 the command line was not understood.\n\n"
+        "Environment: ANYMAX_DEVICE (default device), ANYMAX_THREADS, ANYMAX_CACHE=off,\n"
+        "ANYMAX_PRETEND (lowered limits), ANYMAX_DATA (folder of the golden files).\n");
 }
 
 static void print_version(void) {
@@ -53,7 +55,8 @@ int main(int argc, char **argv) {
         return CMD_USAGE;
     }
     anymax_set_log(print_warning, NULL);
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0)
         print_help();
     else if (strcmp(argv[1], "--version") == 0)
         print_version();

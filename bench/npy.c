@@ -84,9 +84,9 @@ static bool take_type(cursor *c, header *h, io_error *error) {
     static const struct {
         const char *name;
         io_dtype dtype;
-    } known[] = {{"f8", IO_F64}, {"f4", IO_F32}, {"f2", IO_F16}, {"i8", IO_I64}, {"i4", IO_I32},
-                 {"i2", IO_I16}, {"i1", IO_I8},  {"u8", IO_U64}, {"u4", IO_U32}, {"u2", IO_U16},
-                 {"u1", IO_U8},  {"b1", IO_BOOL}};
+    } known[] = {{"f8", IO_F64}, {"f4", IO_F32}, {"f2", IO_F16}, {"i8", IO_I64},
+                 {"i4", IO_I32}, {"i2", IO_I16}, {"i1", IO_I8},  {"u8", IO_U64},
+                 {"u4", IO_U32}, {"u2", IO_U16}, {"u1", IO_U8},  {"b1", IO_BOOL}};
     const uint16_t probe = 1;
     bool machine_is_big = *(const unsigned char *)&probe == 0;
     char text[64];
@@ -128,8 +128,9 @@ static bool take_entry(cursor *c, header *h, unsigned *seen, io_error *error) {
     if (!bit || (*seen & bit))
         return io_fail(error, "has a header with an unknown or repeated key '%s'", key);
     *seen |= bit;
-    return bit == 1 ? take_type(c, h, error) : bit == 2 ? take_order(c, h, error)
-                                                        : take_shape(c, h, error);
+    return bit == 1   ? take_type(c, h, error)
+           : bit == 2 ? take_order(c, h, error)
+                      : take_shape(c, h, error);
 }
 
 static bool parse_header(const char *text, size_t size, header *h, io_error *error) {
@@ -226,10 +227,9 @@ bool io_npy_read(io_source *source, io_array *array, io_error *error) {
 
 static const char *npy_type(io_dtype dtype) {
     static const char *const names[IO_DTYPES] = {
-        [IO_F64] = "<f8", [IO_F32] = "<f4", [IO_F16] = "<f2", [IO_BF16] = "<f4",
-        [IO_I64] = "<i8", [IO_I32] = "<i4", [IO_I16] = "<i2", [IO_I8] = "|i1",
-        [IO_U64] = "<u8", [IO_U32] = "<u4", [IO_U16] = "<u2", [IO_U8] = "|u1",
-        [IO_BOOL] = "|b1"};
+        [IO_F64] = "<f8", [IO_F32] = "<f4", [IO_F16] = "<f2", [IO_BF16] = "<f4", [IO_I64] = "<i8",
+        [IO_I32] = "<i4", [IO_I16] = "<i2", [IO_I8] = "|i1",  [IO_U64] = "<u8",  [IO_U32] = "<u4",
+        [IO_U16] = "<u2", [IO_U8] = "|u1",  [IO_BOOL] = "|b1"};
     return names[dtype];
 }
 

@@ -97,17 +97,27 @@ bool call_set_text(op_call *call, const char *name, const char *text, io_error *
         return add_value(call, name, value, error);
     value.type = type;
     switch (type) {
-    case ANYMAX_VALUE_BOOL: good = parse_bool(text, &value.b); break;
+    case ANYMAX_VALUE_BOOL:
+        good = parse_bool(text, &value.b);
+        break;
     case ANYMAX_VALUE_INT:
         good = cmd_parse_int(text, INT64_MIN, INT64_MAX, &whole);
         value.i = whole;
         break;
-    case ANYMAX_VALUE_FLOAT: good = parse_double(text, NULL, &value.f); break;
-    case ANYMAX_VALUE_STRING: value.s = text; break;
-    case ANYMAX_VALUE_LIST: good = parse_list(text, &value); break;
-    default: good = false;
+    case ANYMAX_VALUE_FLOAT:
+        good = parse_double(text, NULL, &value.f);
+        break;
+    case ANYMAX_VALUE_STRING:
+        value.s = text;
+        break;
+    case ANYMAX_VALUE_LIST:
+        good = parse_list(text, &value);
+        break;
+    default:
+        good = false;
     }
-    if (!good) return io_fail(error, "takes a value of type %s, not '%s'", op_value_name(type), text);
+    if (!good)
+        return io_fail(error, "takes a value of type %s, not '%s'", op_value_name(type), text);
     if (add_value(call, name, value, error)) return true;
     free((double *)value.list);
     return false;
@@ -156,8 +166,11 @@ bool call_set_json(op_call *call, const char *name, const cJSON *json, io_error 
         good = cJSON_IsString(json);
         value.s = good ? json->valuestring : NULL;
         break;
-    case ANYMAX_VALUE_LIST: good = json_list(json, &value); break;
-    default: good = false;
+    case ANYMAX_VALUE_LIST:
+        good = json_list(json, &value);
+        break;
+    default:
+        good = false;
     }
     if (!good) return io_fail(error, "does not have a value of type %s", op_value_name(type));
     if (add_value(call, name, value, error)) return true;

@@ -151,9 +151,9 @@ static int add_result(op_call *call, const run_options *options, const char *nam
         entry = op_output(call->op, name);
         if (!entry || has_prefix(name, "up.")) {
             list_names(call->op->outputs, "", false, known, sizeof known);
-            return has_prefix(name, "grad.")
-                       ? cmd_error("--out %s is a gradient: add --grad", name)
-                       : cmd_error("%s has no output '%s'; it gives %s", call->op->name, name, known);
+            return has_prefix(name, "grad.") ? cmd_error("--out %s is a gradient: add --grad", name)
+                                             : cmd_error("%s has no output '%s'; it gives %s",
+                                                         call->op->name, name, known);
         }
         if (call_shape(call, name, &rank, shape) != ANYMAX_OK)
             return cmd_error("%s", anymax_error_message());
@@ -264,7 +264,8 @@ static int run(const run_options *options, const char *op_name) {
 int cmd_run(int argc, const char **argv) {
     static const cmd_help help = {
         "run", "OP",
-        "Runs an operation on arrays from files. An array is FILE.npy, FILE.safetensors:TENSOR or,\n"
+        "Runs an operation on arrays from files. An array is FILE.npy, FILE.safetensors:TENSOR "
+        "or,\n"
         "for small inputs, [[1, 2], [3, 4]]; names are those of 'anymax ops OP'. f64 becomes f32,\n"
         "integers become indices, bool and 0/1 become masks. Results without --out are printed.\n"
         "With --grad the gradient runs: up.NAME is the gradient that comes in for output NAME,\n"

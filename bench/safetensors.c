@@ -13,10 +13,9 @@
 static const struct {
     const char *name;
     io_dtype dtype;
-} types[] = {{"F64", IO_F64}, {"F32", IO_F32}, {"F16", IO_F16}, {"BF16", IO_BF16},
-             {"I64", IO_I64}, {"I32", IO_I32}, {"I16", IO_I16}, {"I8", IO_I8},
-             {"U64", IO_U64}, {"U32", IO_U32}, {"U16", IO_U16}, {"U8", IO_U8},
-             {"BOOL", IO_BOOL}};
+} types[] = {{"F64", IO_F64}, {"F32", IO_F32}, {"F16", IO_F16},  {"BF16", IO_BF16}, {"I64", IO_I64},
+             {"I32", IO_I32}, {"I16", IO_I16}, {"I8", IO_I8},    {"U64", IO_U64},   {"U32", IO_U32},
+             {"U16", IO_U16}, {"U8", IO_U8},   {"BOOL", IO_BOOL}};
 
 /* A whole number that a double holds exactly. */
 static bool whole_number(const cJSON *item, uint64_t *value) {
@@ -46,8 +45,7 @@ static bool parse_shape(io_entry *entry, const cJSON *shape, io_error *error) {
         return io_fail(error, "lists tensor '%.99s' with a shape too large to exist", entry->name);
     if (count * io_dtype_size(entry->dtype) != entry->end - entry->begin)
         return io_fail(error, "gives tensor '%.99s' %" PRIu64 " bytes; its shape asks for %zu",
-                       entry->name, entry->end - entry->begin,
-                       count * io_dtype_size(entry->dtype));
+                       entry->name, entry->end - entry->begin, count * io_dtype_size(entry->dtype));
     return true;
 }
 

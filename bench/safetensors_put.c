@@ -8,8 +8,8 @@
 
 static const char *type_name(io_dtype dtype) {
     static const char *const names[IO_DTYPES] = {
-        [IO_F64] = "F64", [IO_F32] = "F32", [IO_F16] = "F16", [IO_BF16] = "BF16", [IO_I64] = "I64",
-        [IO_I32] = "I32", [IO_I16] = "I16", [IO_I8] = "I8",   [IO_U64] = "U64",   [IO_U32] = "U32",
+        [IO_F64] = "F64", [IO_F32] = "F32", [IO_F16] = "F16",  [IO_BF16] = "BF16", [IO_I64] = "I64",
+        [IO_I32] = "I32", [IO_I16] = "I16", [IO_I8] = "I8",    [IO_U64] = "U64",   [IO_U32] = "U32",
         [IO_U16] = "U16", [IO_U8] = "U8",   [IO_BOOL] = "BOOL"};
     return names[dtype];
 }
@@ -29,8 +29,7 @@ static cJSON *describe(const io_array *array, uint64_t begin) {
                 cJSON_AddItemToObject(item, "shape", shape);
     for (i = 0; i < array->rank && good; i++)
         good = cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)array->shape[i]));
-    good = good && add_offsets(item, begin,
-                               begin + array->count * io_dtype_size(array->dtype));
+    good = good && add_offsets(item, begin, begin + array->count * io_dtype_size(array->dtype));
     if (good) return item;
     cJSON_Delete(item);
     return NULL;

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Folder of the running program, without a slash at its end; false if the platform does not tell. */
+/* Folder of the running program, without a slash at its end; false if the platform does not tell.
+ */
 bool system_program_folder(char *out, size_t size);
 
 /* Whether a person watches this stream. */

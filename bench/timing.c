@@ -31,7 +31,8 @@ static bool round_of(bool (*work)(void *), void *user, size_t batch, double *sec
 bool timing_measure(bool (*work)(void *user), void *user, double seconds, timing *out) {
     double round[MAX_ROUNDS], warm, end;
     if (!round_of(work, user, 1, &out->first_ns) || !round_of(work, user, 2, &warm)) return false;
-    out->batch = warm < ROUND_SECONDS ? (size_t)(ROUND_SECONDS / (warm > 1e-7 ? warm : 1e-7)) + 1 : 1;
+    out->batch =
+        warm < ROUND_SECONDS ? (size_t)(ROUND_SECONDS / (warm > 1e-7 ? warm : 1e-7)) + 1 : 1;
     end = timing_now() + seconds;
     out->rounds = 0;
     while (out->rounds < MAX_ROUNDS && (out->rounds < MIN_ROUNDS || timing_now() < end)) {

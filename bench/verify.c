@@ -30,8 +30,8 @@ static void report(verifier *v, const anymax_op_info *op, const char *device, io
                       io_dtype_name(storage), r->failed - kept);
 }
 
-static void verify_on(verifier *v, io_safetensors *file, const char *path,
-                      const anymax_op_info *op, anymax_device *device) {
+static void verify_on(verifier *v, io_safetensors *file, const char *path, const anymax_op_info *op,
+                      anymax_device *device) {
     anymax_stream *stream = NULL;
     golden_result *result = malloc(sizeof *result);
     io_error error;
@@ -105,7 +105,8 @@ static int finish(verifier *v) {
     bool good = v->failed == 0 && v->broken == 0 && v->devices.failed == 0 && v->cases > 0;
     cmd_progress_end();
     cmd_table_print(&v->table);
-    printf("\nfwd and bwd: worst error in units of the tolerance; 1 is the most that is allowed.\n");
+    printf(
+        "\nfwd and bwd: worst error in units of the tolerance; 1 is the most that is allowed.\n");
     if (v->problems.cells) {
         printf("\n");
         cmd_table_print(&v->problems);
@@ -144,10 +145,9 @@ int cmd_verify(int argc, const char **argv) {
         "  anymax verify more/softmax.safetensors --device all\n"};
     char **devices = NULL;
     int code;
-    struct poptOption options[] = {
-        {"device", 'd', POPT_ARG_ARGV, &devices, 0, "A device, or all; may be given many times",
-         "DEVICE"},
-        POPT_TABLEEND};
+    struct poptOption options[] = {{"device", 'd', POPT_ARG_ARGV, &devices, 0,
+                                    "A device, or all; may be given many times", "DEVICE"},
+                                   POPT_TABLEEND};
     poptContext context;
     if (cmd_parse(&help, argc, argv, options, &context, &code))
         code = verify(devices, poptGetArgs(context));
