@@ -374,6 +374,7 @@ uint64_t op_case_run(const test_device *device, const op_case *c, bool backward)
     w->t.rank = c->rank;
     w->t.host = c->host;
     w->t.user = c;
+    w->t.untouched = w->n == 0;
     if (c->typed) w->t.call = op_case_typed;
     /* forward passes that give other shapes than x's have nothing to overwrite */
     if (backward || (reference_is_map(c->op) && !is(w, "logsumexp"))) w->t.in_place = c->in_place;

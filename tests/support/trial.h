@@ -32,6 +32,7 @@ struct trial {
     const void *user;
     bool host;       /* tensors in host memory */
     const char *in_place; /* name of the input whose memory the last output is */
+    bool untouched;       /* outputs must keep their bytes: nothing was to be done */
     anymax_status expect, expect_sync;
     const char *expect_text; /* part of the message of a call that is refused */
 
