@@ -59,6 +59,7 @@
     pull = up_lse + (z_loss > 0.0f ? 2.0f * z_loss * norm * up : ROWLIT(0.0f));
 #define CE_PART ((e * inv) * total - CE_A)
 #define ROW_S3(R) R(SUM, others, am_sel(z < m, CE_PART, LIT(0.0f)))
+#define ROW_FLAG(F) F(0, outside > 0.0f)
 #define ROW_OUT(O)                                                                         \
     O(7, grad_x,                                                                           \
       am_sel(am_visible(z),                                                                \

@@ -16,7 +16,7 @@
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 1, alpha)
 #define ROW_T0 MAP_T0 a = alpha > 1.0f ? alpha - 1.0f : ROWLIT(0.0f);
 #define ROW_LET MAP_LET
-#define ROW_GUARD am_sel(am_poison(am_lane(alpha)) > 0.0f, LIT(1.0f), MAP_GUARD)
+#define ROW_GUARD am_sel(am_poison(am_lane(alpha * scale)) > 0.0f, LIT(1.0f), MAP_GUARD)
 #define ROW_VARS(V)                                                                            \
     MAP_VARS(V) V(a) V(wide) V(search) V(turn) V(ref) V(tau) V(rho) V(top) V(lift)             \
     V(low) V(low_f) V(low_gap) V(high) V(high_f) V(high_gap) V(inside) V(power) V(next) V(found)
@@ -118,38 +118,57 @@ AM_FN real am_qlog(real f, real a) {
 }
 #endif
 #else
-/* From y, with l = -log y and s = y e^(a l) = y^(2 - alpha) on the support:
- *     grad_x = scale s (g - sum s g / sum s)
+/* From y, with l = -log y and s = y^(1-a) = e^((a-1) l) on the support:
+ *     grad_x = scale s (g - q), q = sum s g / sum s
  *     grad_alpha = [G1 M - sum g B + a (sum g y l M - H sum g B)] / (2 sum s)
  * where B = y l^2 f(a l), f(v) = 2 (e^v - 1 - v) / v^2, M = sum B, H = sum y l, G1 = sum g y. This is the
  * gradient of the paper with its terms in 1/a and 1/a^2 cancelled by hand, so that it stays exact as
- * a goes to 0. */
+ * a goes to 0. For a > 1 s grows without bound towards the threshold: the sums hold s and B relative to
+ * the largest s, e^top. Where one entry has more than half of sum s, its gradient is minus the sum of
+ * the others', as its g - q cancels. */
 #define ROW_IN(I) I(1, y, 0.0f) I(2, up_y, 0.0f)
 #define ROW_PARAM(P) P(14, 0, scale) P(4, 1, alpha)
-#define ROW_VARS(V) V(q) V(a) V(slope)
-#define ROW_T0 a = alpha - 1.0f;
+#define ROW_VARS(V) V(a) V(shrink) V(inv) V(q) V(slope)
+#define ROW_T0 a = alpha > 1.0f ? alpha - 1.0f : ROWLIT(0.0f);
 #define ROW_GUARD am_poison(y)
 #define ROW_LET                                                                              \
     const real l = am_sel(y > 0.0f, -am_log(am_sel(y > 0.0f, y, LIT(1.0f))), LIT(0.0f));     \
-    const real s = am_sel(y > 0.0f, y * am_exp(l * a), LIT(0.0f));                           \
-    const real b = am_entmax_curve(y, l, s, am_lane(a));                                     \
+    const real t = am_sel(y > 0.0f, l * (a - 1.0f), LIT(-AM_INF));                           \
     const real g = am_sel(y > 0.0f, up_y, LIT(0.0f));
-#define ROW_S1(R)                                                                            \
-    R(SUM, ss, s) R(SUM, sg, s * g) R(SUM, h, y * l) R(SUM, mb, b) R(SUM, gy, g * y)         \
-        R(SUM, gb, g * b) R(SUM, gh, g * y * l)
-#define ROW_T1                                                                               \
-    q = sg * am_inverse_row(ss);                                                             \
-    slope = (gy * mb - gb + a * (gh * mb - h * gb)) * 0.5f * am_inverse_row(ss);
-#define ROW_OUT(O) O(3, grad_x, s * (g - q) * scale)
+#define ROW_S1(R) R(MAX, top, t)
+#define ROW_T1 shrink = top > -AM_INF ? am_exp_row(-top) : ROWLIT(0.0f);
+#define ROW_KEEP(K) K(r, am_shifted_exp(t, top, 1.0f))
+#define ENTMAX_B am_entmax_curve(y * shrink, l, r, am_lane(a))
+#define ROW_S2(R)                                                                            \
+    R(SUM, ss, r) R(SUM, sg, r * g) R(SUM, h, y * l) R(SUM, mb, ENTMAX_B) R(SUM, gy, g * y)  \
+        R(SUM, gb, g * ENTMAX_B) R(SUM, gh, g * y * l)
+#define ROW_T2                                                                               \
+    inv = am_inverse_row(ss);                                                                \
+    q = sg * inv;                                                                            \
+    slope = ((gy * mb - gb) + a * (gh * mb - h * gb)) * 0.5f * inv;
+#define ENTMAX_PART (am_exp(t) * (g - q))
+#define ROW_S3(R) R(SUM, others, am_sel(am_and(t < top, y > 0.0f), ENTMAX_PART, LIT(0.0f)))
+#define ROW_OUT(O)                                                                           \
+    O(3, grad_x,                                                                             \
+      am_sel(y > 0.0f,                                                                       \
+             am_sel(am_and(t == top, am_lane(inv) > 0.5f), am_lane(-others), ENTMAX_PART)    \
+                 * scale, LIT(0.0f)))
 #define ROW_ROW(O) O(5, grad_alpha, slope)
 #ifndef AM_ENTMAX_CURVE
 #define AM_ENTMAX_CURVE
-/* y l^2 f(a l) = 2 (s - y - a y l) / a^2 */
+/* y l^2 f(a l) = 2 (s - y - a y l) / a^2: by the series of f where that would cancel */
 AM_FN real am_entmax_curve(real y, real l, real s, real a) {
     real v = a * l;
-    real f = 1.0f + v * 0.33333333f * (1.0f + v * 0.25f * (1.0f + v * 0.2f * (1.0f + v * 0.16666667f)));
+    real f = v * 0.1f + 1.0f;
+    f = f * v * 0.11111111f + 1.0f;
+    f = f * v * 0.125f + 1.0f;
+    f = f * v * 0.14285714f + 1.0f;
+    f = f * v * 0.16666667f + 1.0f;
+    f = f * v * 0.2f + 1.0f;
+    f = f * v * 0.25f + 1.0f;
+    f = f * v * 0.33333333f + 1.0f;
     real far = 2.0f * ((s - y) - y * v) / am_sel(a > 0.0f, a * a, LIT(1.0f));
-    return am_sel(v < 0.5f, y * l * l * f, far);
+    return am_sel(v < 1.0f, y * l * l * f, far);
 }
 #endif
 #endif
