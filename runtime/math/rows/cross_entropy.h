@@ -33,7 +33,7 @@
 #define ROW_S2(R)                                                                              \
     R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))             \
         R(SUM, own, weight * tj) R(SUM, total, CE_A)                                           \
-        R(SUM, below, am_sel(CE_A > 0.0f, CE_A * ((z - m) * k), LIT(0.0f)))
+        R(SUM, below, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f)))
 #define ROW_T2                                                                                 \
     logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);                                \
     norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                                \
