@@ -88,12 +88,15 @@ AM_FN real am_poison(real x) {
     return am_sel(am_and((b & 0x7fffffff) >= 0x7f800000, b != -0x00800000), LIT(1.0f), LIT(0.0f));
 }
 
-/* exp(k (z - m)) for a visible z <= m, 0 where z is masked; k >= 0. The difference is clamped, as 0
- * times an overflow is NaN. */
-AM_FN real am_exp_shifted(real z, real m, real k) {
+/* z - m for z <= m, kept finite, as 0 times an overflow is NaN. */
+AM_FN real am_gap(real z, real m) {
     real d = z - m;
-    d = am_sel(d > -3.0e38f, d, LIT(-3.0e38f));
-    return am_sel(z == -AM_INF, LIT(0.0f), am_exp_negative(k * d));
+    return am_sel(d > -3.0e38f, d, LIT(-3.0e38f));
+}
+
+/* exp(k (z - m)) for a visible z <= m, 0 where z is masked; k >= 0. */
+AM_FN real am_exp_shifted(real z, real m, real k) {
+    return am_sel(z == -AM_INF, LIT(0.0f), am_exp_negative(am_gap(z, m) * k));
 }
 
 /* Row scalars as lanes, and the functions on row scalars. */
@@ -109,5 +112,7 @@ AM_FN real am_exp_shifted(real z, real m, real k) {
 #define am_at(i, v) am_sel(col == (i), (v), LIT(0.0f))
 #define am_visible(z) ((z) > -AM_INF)
 #define am_shifted_exp(z, m, k) am_exp_shifted(z, am_lane(m), am_lane(k))
+/* k (z - m) of a visible z. */
+#define am_below(z, m, k) (am_gap(z, am_lane(m)) * (k))
 /* The factor exp(k w) of ROW_MOVE, also where w is -inf: a lane that has seen nothing holds zeros. */
-#define am_moved(w, k) am_exp_shifted(w, LIT(0.0f), am_lane(k))
+#define am_moved(w, k) am_exp_negative(am_gap(w, LIT(0.0f)) * (k))

@@ -93,8 +93,7 @@
 #define AM_ENTMAX_FUNCTIONS
 /* y at z, where z is visible and above the threshold, else 0. */
 AM_FN real am_entmax(real z, real ref, real k, real tau, real a, real rho) {
-    real w = (z - ref) * k;
-    w = am_sel(am_and(am_visible(z), w > -3.0e38f), w, LIT(-3.0e38f));
+    real w = am_sel(am_visible(z), am_gap(z, ref) * k, LIT(-3.0e38f));
     real base = am_sel(a > 1.0f, LIT(0.0f), LIT(1.0f));
     real x = a * (w - tau);
     real on = am_sel(am_and(base + x > 0.0f, am_or(a <= 1.0f, w >= 0.0f)), LIT(1.0f), LIT(0.0f));
@@ -105,9 +104,10 @@ AM_FN real am_entmax(real z, real ref, real k, real tau, real a, real rho) {
 /* y^(1-a) lift: the slope of F over tau, or over rho where lift = rho^(a-1). */
 AM_FN real am_entmax_slope(real z, real ref, real k, real tau, real a, real rho, real lift) {
     real y = am_entmax(z, ref, k, tau, a, rho);
-    real w = (z - ref) * k;
+    real w = am_gap(z, ref) * k;
     real u = am_sel(y > 0.0f, am_sel(a > 1.0f, LIT(0.0f), LIT(1.0f)) + a * (w - tau), LIT(1.0f));
-    return am_sel(am_and(a > 1.0f, w == 0.0f), am_sel(rho > 0.0f, LIT(1.0f), LIT(0.0f)), y * lift / u);
+    real tie = am_sel(rho > 0.0f, LIT(1.0f), LIT(0.0f));
+    return am_sel(am_and(am_visible(z), am_and(a > 1.0f, w == 0.0f)), tie, y * lift / u);
 }
 /* L(f) = (1 - f^-a) / a, log f at a = 0: by its own series where a log f is small */
 AM_FN real am_qlog(real f, real a) {

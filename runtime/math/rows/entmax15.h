@@ -23,7 +23,7 @@
 #define AM_ENTMAX15_EXCESS
 /* max(k (z - m) / 2 - tau, 0), 0 where z is masked */
 AM_FN real am_entmax15_excess(real z, real m, real k, real tau) {
-    real u = (z - m) * k * 0.5f - tau;
+    real u = am_gap(z, m) * k * 0.5f - tau;
     return am_sel(am_and(am_visible(z), u > 0.0f), u, LIT(0.0f));
 }
 #endif

@@ -16,7 +16,7 @@
 #define ROW_S2(R) LOGSUM_S2(R)
 #define ROW_MOVE(M) M(ties, LIT(0.0f)) M(rest, (ties + rest) * am_moved(w, k))
 #define ROW_T2 logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);
-#define ROW_OUT(O) O(1, y, am_sel(am_visible(z), (z - m) * k - logsum, LIT(-AM_INF)))
+#define ROW_OUT(O) O(1, y, am_sel(am_visible(z), am_below(z, m, k) - logsum, LIT(-AM_INF)))
 #else
 /* grad_x = scale (g - p G), G = sum g over visible entries. At a maximum that holds more than half
  * (then it stands alone) this is (1 - p) g - p (G - g), with 1 - p and G - g summed over the others. */
