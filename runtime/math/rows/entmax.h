@@ -44,6 +44,7 @@
         R(MAX, over, am_sel(z > ref, -z, LIT(-AM_INF)))
 #define ROW_N2 24
 /* power: the exponent of F over the gap m - ref, from the ends of the bracket or from the slope. */
+#define ENTMAX_ULP(v) (1.2e-7f * ((v) < 0.0f ? -(v) : (v)))
 #define ENTMAX_SEARCH                                                                          \
     inside = f < 1.0f ? ROWLIT(1.0f) : ROWLIT(0.0f);                                           \
     found = inside > 0.0f ? (under <= low ? search : ROWLIT(0.0f))                             \
@@ -65,6 +66,8 @@
     next = turn > 1.5f && high_gap > 0.0f                                                      \
                ? am_sqrt_row(low_gap) * am_sqrt_row(high_gap) : low_gap * am_exp_row(next);    \
     next = m - next;                                                                           \
+    next = next < high ? next : high - ENTMAX_ULP(high);                                       \
+    next = next > low ? next : low + ENTMAX_ULP(low);                                          \
     next = low > -AM_INF ? next : under;                                                       \
     next = inside > 0.0f ? (next < under && next > low ? next : under)                         \
                          : (next > -over && next < high ? next : -over);                       \
