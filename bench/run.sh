@@ -11,7 +11,7 @@ need_packages cmake ninja-build gcc libc6-dev pkg-config libpopt-dev libcjson-de
 
 say "Building in build/ (Release)"
 build build -DCMAKE_BUILD_TYPE=Release -DANYMAX_TESTS=OFF -DANYMAX_BENCH=ON
-anymax=build/bin/anymax
+anymax=build/bench/anymax
 [ -x "$anymax" ] || anymax=$(find build -name anymax -type f -perm -u+x | head -n 1)
 if [ -z "$anymax" ]; then
     echo "The command was not built: libpopt and libcjson are needed (Debian: libpopt-dev libcjson-dev)."

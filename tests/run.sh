@@ -91,7 +91,7 @@ build_seconds=$took
 jobs=$(jobs_count)
 
 say "Devices"
-build/bin/anymax devices || count failed "anymax devices"
+build/bench/anymax devices || count failed "anymax devices"
 
 say "Build, install, units"
 ctest_run units build -LE '^(cpu|opencl|vulkan)$' -j "$jobs"

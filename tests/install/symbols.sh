@@ -18,7 +18,7 @@ if grep -v -E '^(anymax_|__asan|__odr|__ubsan|__tsan|___asan)' "$work/exported";
     fail "the shared library exports the names above"
 fi
 # What is declared is exported and the other way round.
-cat "$headers"/*.h | tr '\n' ' ' | grep -o 'ANYMAX_API [^;(]*(' |
+cat "$headers"/*.h | grep -v '^#' | tr '\n' ' ' | grep -o 'ANYMAX_API [^;(]*(' |
     sed 's/($//; s/.*[ *]\(anymax_[a-z0-9_]*\)$/\1/' | sort -u >"$work/declared"
 grep '^anymax_' "$work/exported" >"$work/ours"
 if ! diff "$work/declared" "$work/ours"; then
