@@ -115,49 +115,160 @@ int am_load_index(am_pointer p, uint type, int at) {
 #define am_from_bits(i) as_float16(i)
 #define am_float(i) convert_float16(i)
 #define am_int(x) convert_int16(x)
-#define am_round(x) rint(x)
+/* For |x| < 2^22: rint is a dozen operations in some libraries. */
+#define am_round(x) (((x) + 12582912.0f) - 12582912.0f)
 #define am_sqrt(x) sqrt(x)
 #define am_fabs(x) fabs(x)
+/* Half and bf16 of 16 lanes by integers, as vload_half16 is not vectorised everywhere. */
+float16 am_from_half(ushort16 h) {
+    const uint16 u = convert_uint16(h), magnitude = (u & 0x7fffu) << 13;
+    const uint16 normal = magnitude + 0x38000000u;
+    const float16 tiny = convert_float16(u & 0x3ffu) * 0x1p-24f;
+    uint16 b = am_sel(magnitude < (uint16)(0x00800000u), as_uint16(tiny), normal);
+    b = am_sel(magnitude >= (uint16)(0x0f800000u), magnitude | 0x7f800000u, b);
+    return as_float16(b | (u & 0x8000u) << 16);
+}
+
+ushort16 am_to_half(float16 v) {
+    const uint16 b = as_uint16(v), sign_bit = b >> 16 & 0x8000u, a = b & 0x7fffffffu;
+    const uint16 normal = (a + 0xfffu + (a >> 13 & 1u) - 0x38000000u) >> 13;
+    /* Below 2^-14 the sum with 0.5 rounds to multiples of 2^-24. */
+    const uint16 tiny = as_uint16(as_float16(a) + 0.5f) - 0x3f000000u;
+    uint16 h = am_sel(a < (uint16)(0x38800000u), tiny, normal);
+    h = am_sel(a >= (uint16)(0x477ff000u), (uint16)(0x7c00u), h);
+    h = am_sel(a > (uint16)(0x7f800000u), (uint16)(0x7e00u), h);
+    return convert_ushort16(h | sign_bit);
+}
+
+ushort16 am_to_bf16(float16 v) {
+    const uint16 b = as_uint16(v), r = (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
+    return convert_ushort16(am_sel((b & 0x7fffffffu) > (uint16)(0x7f800000u), b >> 16 | 0x40u, r));
+}
+
 #define AM_IOTA ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 
-/* The cases that are rare or dear, out of line to keep the kernels small. `near`: the 16 elements are
- * neighbours. */
-__attribute__((noinline)) float16 am_load_any(am_pointer p, uint type, bool near, int16 at) {
-    float16 v;
-    if (near && type == AM_F16) return vload_half16(0, (__global const half *)p + at.s0);
+/* 16 lanes at any places; `near`: they are neighbours. Out of line, as are all that touch memory: the
+ * loops over elements then see nothing but local memory, and stay small. */
+__attribute__((noinline)) float16 am_load(am_pointer p, uint type, bool near, int16 at) {
+    if (near && type == AM_F32) return vload16(0, (__global const float *)p + at.s0);
+    if (near && type == AM_F16) return am_from_half(vload16(0, (__global const ushort *)p + at.s0));
     if (near && type == AM_BF16)
         return as_float16(convert_uint16(vload16(0, (__global const ushort *)p + at.s0)) << 16);
+    float16 v;
     for (int l = 0; l < 16; l++) ((float *)&v)[l] = am_load1(p, type, ((int *)&at)[l]);
     return v;
 }
 
-float16 am_load(am_pointer p, uint type, bool near, int16 at, float16 absent) {
-    if (type == AM_F32 && near) return vload16(0, (__global const float *)p + at.s0);
-    if (type == AM_ABSENT) return absent;
-    return am_load_any(p, type, near, at);
-}
-
 /* `on`: which of the 16 are stored; all of them if near. */
-__attribute__((noinline)) void am_store_any(am_pointer p, uint type, bool near, int16 at, float16 v,
-                                            int16 on) {
-    if (near && type == AM_F16) {
-        vstore_half16_rte(v, 0, (__global half *)p + at.s0);
+__attribute__((noinline)) void am_store(am_pointer p, uint type, bool near, int16 at, float16 v,
+                                        int16 on) {
+    if (near && type == AM_F32) {
+        vstore16(v, 0, (__global float *)p + at.s0);
+    } else if (near && type == AM_F16) {
+        vstore16(am_to_half(v), 0, (__global ushort *)p + at.s0);
     } else if (near && type == AM_BF16) {
-        uint16 b = as_uint16(v);
-        uint16 r = (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
-        r = (b & 0x7fffffffu) > 0x7f800000u ? (b >> 16 | 0x40u) : r;
-        vstore16(convert_ushort16(r), 0, (__global ushort *)p + at.s0);
+        vstore16(am_to_bf16(v), 0, (__global ushort *)p + at.s0);
     } else {
         for (int l = 0; l < 16; l++)
             if (((int *)&on)[l]) am_store1(p, type, ((int *)&at)[l], ((float *)&v)[l]);
     }
 }
 
-void am_store(am_pointer p, uint type, bool near, int16 at, float16 v, int16 on) {
-    if (type == AM_F32 && near) {
-        vstore16(v, 0, (__global float *)p + at.s0);
+__attribute__((noinline)) int16 am_load_indices(am_pointer p, uint type, int16 at) {
+    int16 v;
+    for (int l = 0; l < 16; l++) ((int *)&v)[l] = am_load_index(p, type, ((int *)&at)[l]);
+    return v;
+}
+
+/* Form `along`: columns at, at + step, ... into a tile; what is left of its last lane is `absent`. */
+__attribute__((noinline)) void am_fill_along(__local float16 *tile, am_pointer p, uint type, int at, int step,
+                                             int columns, float absent) {
+    __local float *words = (__local float *)tile;
+    int c = 0;
+    if (step == 1) {
+        const int whole = columns / 16;
+        if (type == AM_F32)
+            for (int i = 0; i < whole; i++) tile[i] = vload16(i, (__global const float *)p + at);
+        else if (type == AM_F16)
+            for (int i = 0; i < whole; i++)
+                tile[i] = am_from_half(vload16(i, (__global const ushort *)p + at));
+        else
+            for (int i = 0; i < whole; i++)
+                tile[i] = as_float16(convert_uint16(vload16(i, (__global const ushort *)p + at)) << 16);
+        c = whole * 16;
+    }
+    if (type == AM_F32)
+        for (; c < columns; c++) words[c] = ((__global const float *)p)[at + c * step];
+    for (; c < columns; c++) words[c] = am_load1(p, type, at + c * step);
+    for (; c & 15; c++) words[c] = absent;
+}
+
+/* The other way; `add`: to what is there. */
+__attribute__((noinline)) void am_drain_along(__local const float16 *tile, am_pointer p, uint type, int at,
+                                              int step, int columns, bool add) {
+    __local const float *words = (__local const float *)tile;
+    int c = 0;
+    if (step == 1 && !add) {
+        const int whole = columns / 16;
+        if (type == AM_F32)
+            for (int i = 0; i < whole; i++) vstore16(tile[i], i, (__global float *)p + at);
+        else if (type == AM_F16)
+            for (int i = 0; i < whole; i++)
+                vstore16(am_to_half(tile[i]), i, (__global ushort *)p + at);
+        else
+            for (int i = 0; i < whole; i++)
+                vstore16(am_to_bf16(tile[i]), i, (__global ushort *)p + at);
+        c = whole * 16;
+    }
+    if (step == 1 && add && type == AM_F32)
+        for (; c + 16 <= columns; c += 16)
+            vstore16(vload16(0, (__global const float *)p + at + c) + tile[c / 16], 0,
+                     (__global float *)p + at + c);
+    for (; c < columns; c++)
+        am_store1(p, type, at + c * step,
+                  add ? am_load1(p, type, at + c * step) + words[c] : words[c]);
+}
+
+/* Form `across`: lane l of turn i is column i of row l, at at[l] + i * step. */
+__attribute__((noinline)) void am_fill_across(__local float16 *tile, am_pointer p, uint type, bool near,
+                                              int16 at, int step, int turns) {
+    __local float *words = (__local float *)tile;
+    if (near && type == AM_F32) {
+        for (int i = 0; i < turns; i++)
+            tile[i] = vload16(0, (__global const float *)p + at.s0 + i * step);
+    } else if (near) {
+        for (int i = 0; i < turns; i++) tile[i] = am_load(p, type, true, at + i * step);
     } else {
-        am_store_any(p, type, near, at, v, on);
+        for (int l = 0; l < 16; l++) {
+            const int first = ((int *)&at)[l];
+            if (type == AM_F32)
+                for (int i = 0; i < turns; i++)
+                    words[i * 16 + l] = ((__global const float *)p)[first + i * step];
+            else
+                for (int i = 0; i < turns; i++)
+                    words[i * 16 + l] = am_load1(p, type, first + i * step);
+        }
+    }
+}
+
+__attribute__((noinline)) void am_drain_across(__local const float16 *tile, am_pointer p, uint type, bool near,
+                                               int16 at, int step, int turns, bool add, int rows) {
+    __local const float *words = (__local const float *)tile;
+    if (near) {
+        for (int i = 0; i < turns; i++) {
+            const int16 place = at + i * step;
+            am_store(p, type, true, place, add ? am_load(p, type, true, place) + tile[i] : tile[i],
+                     (int16)(-1));
+        }
+    } else {
+        for (int l = 0; l < rows; l++) {
+            const int first = ((int *)&at)[l];
+            for (int i = 0; i < turns; i++) {
+                const int place = first + i * step;
+                const float v = words[i * 16 + l];
+                am_store1(p, type, place, add ? am_load1(p, type, place) + v : v);
+            }
+        }
     }
 }
 
@@ -178,17 +289,6 @@ float am_fold_max(float16 a) {
 #define am_fold_SUM(a) am_fold_sum(a)
 #define am_fold_MAX(a) am_fold_max(a)
 
-/* Padding lanes of the last columns get their neutral value. */
-float16 am_mask(bool full, int16 col, float16 v, float16 absent) {
-    return full ? v : am_sel(col >= 0, v, absent);
-}
-
-__attribute__((noinline)) int16 am_load_indices(am_pointer p, uint type, int16 at) {
-    int16 v;
-    for (int l = 0; l < 16; l++) ((int *)&v)[l] = am_load_index(p, type, ((int *)&at)[l]);
-    return v;
-}
-
 #else
 
 #define real float
@@ -203,16 +303,8 @@ __attribute__((noinline)) int16 am_load_indices(am_pointer p, uint type, int16 a
 #define am_from_bits(i) as_float(i)
 #define am_float(i) ((float)(i))
 #define am_int(x) ((int)(x))
-#define am_round(x) rint(x)
+#define am_round(x) (((x) + 12582912.0f) - 12582912.0f)
 #define am_sqrt(x) sqrt(x)
 #define am_fabs(x) fabs(x)
-
-float am_load(am_pointer p, uint type, bool near, int at, float absent) {
-    return type == AM_ABSENT ? absent : am_load1(p, type, at);
-}
-
-void am_store(am_pointer p, uint type, bool near, int at, float v, bool on) {
-    if (on) am_store1(p, type, at, v);
-}
 
 #endif

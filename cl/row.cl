@@ -6,7 +6,8 @@
  * registers (whole rows of up to AM_CHIP * lanes columns). Bytes: each stage reads the inputs once,
  * on chip only the first does; the finish writes the outputs.
  * Local memory of a group: 4 * AM_ITEMS * (sums of the largest stage + AM_LIST); on CPUs what the host
- * passes as `keep`. Every barrier is in control flow that depends on args alone. */
+ * passes as `area`. Every barrier is in control flow that depends on args alone. Names of the skeleton
+ * have an underscore or are macros, so that programs are free to use short ones. */
 #ifndef ROW_SKELETON
 #define ROW_SKELETON
 #ifndef AM_CHIP
@@ -16,7 +17,7 @@
 #define AM_LIST 8 /* candidates that a lane of a group can list */
 #endif
 #ifndef AM_BLOCK
-#define AM_BLOCK 64 /* turns between two moves of the anchor in an online pass */
+#define AM_BLOCK (AM_LANES == 16 ? 32 : 8) /* turns of a tile, and between two moves of the anchor */
 #endif
 
 #define SUM_ID 0.0f
@@ -25,39 +26,86 @@
 #define MAX_OP(a, b) am_sel((a) < (b), (b), (a))
 #define NONE(a, b)
 
-/* What a row has: places of its tensors, scalars. */
-#define HERE(slot, name)                                                                          \
-    const am_pointer name##_p = slot_##slot + bases.at[slot];                                     \
+/* What an item has: the slots of its tensors; then what a row has: places and scalars. */
+#define HERE(slot, name)                                                                 \
+    const am_pointer name##_p = slot_##slot + bases.at[slot];                            \
     const uint name##_type = AM_NIBBLE(args.types, slot);
-#define AT_ROW(slot) \
-    (args.tensor[slot].offset + row_q0 * args.tensor[slot].s0 + row_q1 * args.tensor[slot].s1 + row_q2 * args.s2[slot])
-#define IN(slot, name, absent)                                                                    \
-    HERE(slot, name)                                                                              \
-    const int name##_step = args.tensor[slot].step;                                               \
-    const rowi name##_at = AT_ROW(slot) + (this_part - args.part0) * args.part_len * name##_step;      \
-    const bool name##_near = NEAR_COLUMNS(slot);
-#define OUT(slot, name, e) IN(slot, name, e)
-#define PARAM(slot, i, name)                                                                      \
-    HERE(slot, name)                                                                              \
-    rowf name = ROWLIT(args.param[i]);                                                            \
-    if (name##_type != AM_ABSENT) name = ROW_LOAD(name##_p, name##_type, NEAR_ROWS(slot), AT_ROW(slot));
+#define SLOT(slot, name, e) HERE(slot, name) const int name##_step = args.tensor[slot].step;
+#define AT_ROW(slot)                                                                     \
+    (args.tensor[slot].offset + row_p0 * args.tensor[slot].s0 + row_p1 * args.tensor[slot].s1 + \
+     row_p2 * args.s2[slot])
+#define PLACE(slot, name, e)                                                             \
+    const rowi name##_at = AT_ROW(slot) + (this_part - args.part0) * args.part_len * name##_step;
+#define PARAM(slot, i, name)                                                             \
+    HERE(slot, name)                                                                     \
+    rowf name = ROWLIT(args.param[i]);                                                   \
+    if (name##_type != AM_ABSENT)                                                        \
+        name = ROW_LOAD(name##_p, name##_type, NEAR_ROWS(slot), AT_ROW(slot));
 #define CONST(i, name) const rowf name = ROWLIT(args.param[i]);
 #define INT(i, name) const rowi name = (rowi)(args.iparam[i]);
-#define INDEX(slot, name)                                                                         \
-    HERE(slot, name)                                                                              \
-    rowi name = args.row_base + this_row;                                                              \
+#define INDEX(slot, name)                                                                \
+    HERE(slot, name)                                                                     \
+    rowi name = args.row_base + this_row;                                                \
     if (name##_type != AM_ABSENT) name = ROW_LOAD_INDEX(name##_p, name##_type, AT_ROW(slot));
 #define SCALAR_1(name) rowf name = ROWLIT(0.0f);
 #define SCALAR_3(op, name, e) SCALAR_1(name)
 #define POINTERS(P) P(0) P(1) P(2) P(3) P(4) P(5) P(6) P(7) P(8) P(9) P(10) P(11) P(12) P(13) P(14)
+#define COUNT_2(a, b) +1
+#define COUNT_3(a, b, c) +1
 
 /* Lanes. */
-#define PLACE(name) (name##_at + col_rel * name##_step)
-#define LOAD(name, absent) \
-    MASK(am_load(name##_p, name##_type, col_full && name##_near, PLACE(name), LIT(absent)), LIT(absent))
 #define LANE(op, name, e) real name##_v = LIT(op##_ID);
 #define RESET(op, name, e) name##_v = LIT(op##_ID);
 #define STEP(op, name, e) name##_v = op##_OP(name##_v, (e));
+#define POISONED(e) am_sel(am_lane(bad) > 0.0f, LIT(AM_NAN), (e))
+#if AM_LANES == 16
+#define PRESENT(slot, name, absent) +(name##_type != AM_ABSENT)
+/* An absent tensor is one lane that is read again and again. */
+#define TILE(slot, name, absent)                                                         \
+    __local float16 *const name##_tile = area + area_used;                               \
+    const int name##_skip = name##_type != AM_ABSENT;                                    \
+    area_used += name##_skip ? (is_resident ? row_turns : block_turns) : 1;              \
+    if (!name##_skip) name##_tile[0] = LIT(absent);
+#define TILE_OUT(slot, name, e)                                                          \
+    __local float16 *const name##_tile = area + area_used;                               \
+    area_used += block_turns;
+#define FOR_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += block_turns)
+#define BLOCK                                                                            \
+    const int block_end = min(block_at + block_turns, part_turns);                       \
+    const int tile_at = is_resident ? 0 : block_at;                                      \
+    if (!is_filled) {                                                                    \
+        ROW_IN(FILL)                                                                     \
+    }
+#define BLOCKS_END is_filled = is_resident;
+#define FOR_TURNS(t) for (int t = block_at; t < block_end; t++)
+#define ONLINE_BLOCKS FOR_BLOCKS
+#define GET(slot, name, absent) const real name = name##_tile[(turn_at - tile_at) * name##_skip];
+#define PUT(slot, name, e) name##_tile[turn_at - block_at] = POISONED(e);
+#define KEEP_AT(name, e) keep_##name,
+#define KEEP_PUT(name, e) \
+    const real name = (e); if (is_kept) keep_area[keep_##name * row_turns + turn_at] = name;
+#define KEEP_GET(name, e)                                                                \
+    real name;                                                                           \
+    if (is_kept) name = keep_area[keep_##name * row_turns + turn_at]; else name = (e);
+#define AM_ANY(c) any(c)
+#define LIST(j) keep_area[j]
+#else
+#define FOR_BLOCKS
+#define BLOCK
+#define BLOCKS_END
+#define LOAD(name, absent)                                                               \
+    (name##_type == AM_ABSENT || !col_full                                               \
+         ? LIT(absent)                                                                   \
+         : am_load1(name##_p, name##_type, name##_at + col_rel * name##_step))
+#define PUT(slot, name, e)                                                               \
+    if (name##_type != AM_ABSENT && col_full && row_live) {                              \
+        const int put_at = name##_at + col_rel * name##_step;                            \
+        real put_value = POISONED(e);                                                    \
+        if (args.accumulate >> slot & 1) put_value = am_load1(name##_p, name##_type, put_at) + put_value; \
+        am_store1(name##_p, name##_type, put_at, put_value);                             \
+    }
+#define AM_ANY(c) (c)
+#define LIST(j) list_words[(j) * AM_ITEMS + local_id]
 #if AM_CHIP
 #if defined(__clang__) || defined(cl_nv_pragma_unroll)
 #define AM_UNROLL _Pragma("unroll")
@@ -65,7 +113,7 @@
 #define AM_UNROLL
 #endif
 /* Bias and noise are read again: they are mostly absent, and registers are dear. */
-#define FOR_TURNS(turn_at) AM_UNROLL for (int turn_at = 0; turn_at < AM_CHIP; turn_at++) if (turn_at < part_turns)
+#define FOR_TURNS(t) AM_UNROLL for (int t = 0; t < AM_CHIP; t++) if (t < part_turns)
 #define HOLD(slot, name, absent) real name##_r[AM_CHIP];
 #define FILL(slot, name, absent) if (slot < 10) name##_r[turn_at] = LOAD(name, absent);
 #define GET(slot, name, absent) const real name = slot < 10 ? name##_r[turn_at] : LOAD(name, absent);
@@ -73,41 +121,43 @@
 #define KEEP_PUT(name, e) const real name = (e); name##_r[turn_at] = name;
 #define KEEP_GET(name, e) const real name = ROW_HAS_2 ? name##_r[turn_at] : (e);
 #else
-#define FOR_TURNS(turn_at) for (int turn_at = 0; turn_at < part_turns; turn_at++)
+#define FOR_TURNS(t) for (int t = 0; t < part_turns; t++)
+#define ONLINE_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += AM_BLOCK)
 #define GET(slot, name, absent) const real name = LOAD(name, absent);
-#if AM_LANES == 16
-#define KEEP_AT(name, e) keep_##name,
-#define KEEP_PUT(name, e) const real name = (e); if (is_kept) keep_lanes[keep_##name * part_turns + turn_at] = name;
-#define KEEP_GET(name, e) real name; if (is_kept) name = keep_lanes[keep_##name * part_turns + turn_at]; else name = (e);
-#else
 #define KEEP_PUT(name, e) const real name = (e);
 #define KEEP_GET(name, e) const real name = (e);
 #endif
 #endif
-#define ELEMENTS(S, KEEP)                                                      \
-    FOR_TURNS(turn_at) {                                                             \
-        COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP) S(STEP)                   \
-    }
-#define LISTED(S)                                                              \
-    for (int turn_at = 0; turn_at < list_found; turn_at++) {                                          \
-        const real z = LIST(turn_at);                                                \
-        S(STEP)                                                                \
+#define ELEMENTS(S, KEEP)                                                                \
+    FOR_BLOCKS {                                                                         \
+        BLOCK FOR_TURNS(turn_at) {                                                       \
+            COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP) S(STEP)                   \
+        }                                                                                \
+    }                                                                                    \
+    BLOCKS_END
+#define LISTED(S)                                                                        \
+    for (int turn_at = 0; turn_at < list_found; turn_at++) {                             \
+        const real z = LIST(turn_at);                                                    \
+        S(STEP)                                                                          \
     }
 
 /* Workspace: partial states and row scalars. j: number of a reduction, R: how many there are. */
 #define AT_PARTIAL(words, R, j) (args.words + (this_row * (R) + (j)) * args.parts_total)
-#define PARTIAL_NEAR (AM_FORM == AM_ALONG && col_full)
-#define PARTIAL_GET(op, name) \
-    MASK(am_load(ws, AM_F32, PARTIAL_NEAR, AT_PARTIAL(partial_in, fold_r, fold_j + at_##name) + col_rel, \
-                 LIT(op##_ID)), LIT(op##_ID))
+#if AM_LANES == 16
+#define PARTIAL_LOAD(at) am_load(ws, AM_F32, PARTIAL_NEAR, at)
+#else
+#define PARTIAL_LOAD(at) am_load1(ws, AM_F32, at)
+#endif
+#define PARTIAL_GET(op, name)                                                            \
+    MASK(PARTIAL_LOAD(AT_PARTIAL(partial_in, fold_r, fold_j + at_##name) + col_rel), LIT(op##_ID))
 #define FOLD_STEP(op, name, e) name##_v = op##_OP(name##_v, PARTIAL_GET(op, name));
-#define FOLD(S, R, J)                                                          \
-    {                                                                          \
-        const int part_length = args.parts_total, fold_r = (R), fold_j = (J);       \
-        const int part_turns = TURNS(part_length);                                       \
-        for (int turn_at = 0; turn_at < part_turns; turn_at++) {                                      \
-            COLUMN(turn_at) S(FOLD_STEP)                                             \
-        }                                                                      \
+#define FOLD(S, R, J)                                                                    \
+    {                                                                                    \
+        const int fold_length = args.parts_total, fold_r = (R), fold_j = (J);            \
+        const int fold_turns = TURNS(fold_length);                                       \
+        for (int turn_at = 0; turn_at < fold_turns; turn_at++) {                         \
+            FOLD_COLUMN(turn_at) S(FOLD_STEP)                                            \
+        }                                                                                \
     }
 #define PARTIAL_PUT_AT(R, j, name) \
     ROW_STORE(ws, AM_F32, false, AT_PARTIAL(partial_out, R, j) + this_part, name);
@@ -142,13 +192,6 @@
 #define PART_ADD(op, name, e) name##_v = op##_OP(name##_v, name##_q);
 
 /* Outputs; a poisoned row is NaN throughout. */
-#define PUT(slot, name, e)                                                                          \
-    if (name##_type != AM_ABSENT) {                                                                 \
-        real put_value = am_sel(am_lane(bad) > 0.0f, LIT(AM_NAN), (e));                                   \
-        if (args.accumulate >> slot & 1)                                                            \
-            put_value = am_load(name##_p, name##_type, col_full && name##_near, PLACE(name), put_value) + put_value; \
-        am_store(name##_p, name##_type, col_full && name##_near, PLACE(name), put_value, ON);    \
-    }
 #define PUT_ROW(slot, name, e)                                                                      \
     {                                                                                               \
         HERE(slot, name)                                                                            \
@@ -162,23 +205,11 @@
 #define ANCHORED(name, e) const real name = (e);
 #endif
 
-#undef RAISE
-#if AM_FORM == AM_GROUP
-#define RAISE(bit, c) \
-    if (args.flags >= 0 && row_live && this_lane == 0 && (c)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
-#elif AM_FORM == AM_ALONG
-#define RAISE(bit, c) \
-    if (args.flags >= 0 && (c)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
-#else
-#define RAISE(bit, c) \
-    if (args.flags >= 0 && any((c) && row_live)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
-#endif
-
 #define SLOT_ARGUMENT(s) , __global uchar *slot_##s
 __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
     const am_row_args args, const am_bases bases,
 #if AM_LANES == 16
-    __local float16 *keep_lanes, const int keep_turns,
+    __local float16 *area, const int area_lanes,
 #endif
     __global uchar *slot_15 POINTERS(SLOT_ARGUMENT)) {
     enum { ROW_S1_GUARDED(AT_3) AM_R1 };
@@ -196,17 +227,47 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
 #else
     const size_t this_item = get_global_id(0);
-    const int list_turns = keep_turns;
 #endif
     const uint all_parts = (uint)args.parts;
     const int do_stages = args.stages, row_length = args.n;
     const int this_part = args.part0 + (int)(this_item % all_parts), part_begin = this_part * args.part_len;
     const int part_length = min(args.part_len, args.n - part_begin);
-    ROW_ITEM
-    const int part_turns = TURNS(part_length);
-    ROW_PLACES
     const am_pointer ws = slot_15 + bases.at[15];
-    ROW_IN(IN) ROW_OUT(OUT)
+    ROW_IN(SLOT) ROW_OUT(SLOT)
+#if AM_CHIP
+    const bool is_partial = false;
+#else
+    const bool is_partial = (do_stages & AM_STAGE_PARTIAL) != 0;
+    const bool is_online = ROW_HAS_MOVE ? (do_stages & AM_STAGE_ONLINE) != 0 : false;
+#endif
+
+#if AM_LANES == 16
+    /* The area: a lane for each absent input, tiles of inputs and outputs, then kept lanes or candidates. */
+    enum { AM_INS = 0 ROW_IN(COUNT_3), AM_OUTS = 0 ROW_OUT(COUNT_3), AM_KEEPS = 0 ROW_KEEP(COUNT_2) };
+    const int row_turns = TURNS(min(args.part_len, args.n)), part_turns = TURNS(part_length);
+    const int block_turns = min(AM_BLOCK, (area_lanes - AM_INS) / (AM_INS + AM_OUTS));
+    const bool is_resident = ROW_HAS_1 && (do_stages & AM_STAGE_ELEMENTS_1) && !is_partial &&
+                             AM_INS + AM_OUTS * block_turns + (0 ROW_IN(PRESENT)) * row_turns <= area_lanes;
+    int area_used = 0;
+    ROW_IN(TILE) ROW_OUT(TILE_OUT)
+    __local float16 *const keep_area = area + area_used;
+#if ROW_HAS_KEEP
+    enum { ROW_KEEP(KEEP_AT) AM_KEPT };
+    const bool is_kept = ROW_HAS_2 && (do_stages & AM_STAGE_ELEMENTS_2) && !is_partial && !is_online &&
+                         AM_KEEPS * row_turns <= area_lanes - area_used;
+#endif
+#if ROW_HAS_CANDIDATE
+    const int list_turns = ROW_HAS_KEEP ? 0 : area_lanes - area_used;
+#endif
+    for (int row_turn = 0; row_turn < args.lanes; row_turn++) {
+    bool is_filled = false;
+    ROW_BEGIN
+#else
+    ROW_BEGIN
+    const int part_turns = TURNS(part_length);
+#endif
+
+    ROW_IN(PLACE) ROW_OUT(PLACE)
     ROW_S1_GUARDED(SCALAR_3) ROW_S2(SCALAR_3) ROW_S3(SCALAR_3) ROW_VARS(SCALAR_1)
     ROW_PARAM(PARAM) ROW_CONST(CONST) ROW_INT(INT) ROW_INDEX(INDEX)
     ROW_T0
@@ -215,20 +276,10 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
     FOR_TURNS(turn_at) {
         COLUMN(turn_at) ROW_IN(FILL)
     }
-    const bool is_partial = false;
 #else
-    const bool is_partial = (do_stages & AM_STAGE_PARTIAL) != 0;
-    const bool is_online = ROW_HAS_MOVE && (do_stages & AM_STAGE_ONLINE) != 0;
     if (do_stages & AM_STAGE_LOAD) {
         ROW_S1_GUARDED(STATE_GET_3) ROW_S2(STATE_GET_3) ROW_S3(STATE_GET_3) ROW_VARS(STATE_GET_1)
     }
-#if AM_LANES == 16 && ROW_HAS_KEEP && !ROW_HAS_2
-    const bool is_kept = false;
-#elif AM_LANES == 16 && ROW_HAS_KEEP
-    enum { ROW_KEEP(KEEP_AT) AM_KEEPS };
-    const bool is_kept = (do_stages & AM_STAGE_ELEMENTS_2) && (do_stages & AM_STAGE_FINISH) && !is_online &&
-                      AM_KEEPS * part_turns <= keep_turns;
-#endif
 #endif
 
 #if ROW_HAS_1
@@ -242,9 +293,11 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
             FOLD(ROW_S1_GUARDED, is_online ? AM_R1 + AM_R2 : AM_R1, 0)
 #if ROW_HAS_MOVE
         } else if (is_online) {
-            const int block_all = part_turns;
-            for (int block_at = 0; block_at < block_all; block_at += AM_BLOCK) {
-                const int block_end = min(block_at + AM_BLOCK, block_all);
+            ONLINE_BLOCKS {
+                BLOCK
+#if AM_FORM == AM_GROUP
+                const int block_end = min(block_at + AM_BLOCK, part_turns);
+#endif
                 real block_top = m_v;
                 for (int turn_at = block_at; turn_at < block_end; turn_at++) {
                     COLUMN(turn_at) ROW_IN(GET) ROW_LET block_top = MAX_OP(block_top, z);
@@ -256,6 +309,7 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
                     COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(ANCHORED) ROW_S2(STEP)
                 }
             }
+            BLOCKS_END
 #endif
         } else {
             ELEMENTS(ROW_S1_GUARDED, NONE)
@@ -277,13 +331,16 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
     int list_found = 0;
     bool is_listed = list_turns > 0 && (do_stages & AM_STAGE_ELEMENTS_2) && (do_stages & AM_STAGE_FINISH);
     if (is_listed) {
-        for (int turn_at = 0; turn_at < part_turns; turn_at++) {
+        FOR_BLOCKS {
+            BLOCK FOR_TURNS(turn_at) {
             COLUMN(turn_at) ROW_IN(GET) ROW_LET
             if (AM_ANY(ROW_CANDIDATE)) {
                 if (list_found < list_turns) LIST(list_found) = z;
                 list_found++;
             }
+            }
         }
+        BLOCKS_END
         is_listed = list_found <= list_turns;
     }
 #endif
@@ -305,10 +362,10 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
             FOLD(ROW_S2, AM_R2, 0)
 #if ROW_HAS_MOVE
         } else if (is_folding) {
-            const int part_length = args.parts_total, fold_turns = TURNS(part_length);
+            const int fold_length = args.parts_total, fold_turns = TURNS(fold_length);
             for (int turn_at = 0; turn_at < fold_turns; turn_at++) {
                 const int fold_r = AM_R1 + AM_R2;
-                COLUMN(turn_at)
+                FOLD_COLUMN(turn_at)
                 int fold_j = 0;
                 ANCHOR(PARTIAL_GET(MAX, m), am_lane(m))
                 fold_j = AM_R1;
@@ -377,8 +434,11 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
     if (do_stages & AM_STAGE_FINISH) {
 #if ROW_HAS_OUT
-        FOR_TURNS(turn_at) {
-            COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP_GET) ROW_OUT(PUT)
+        FOR_BLOCKS {
+            BLOCK FOR_TURNS(turn_at) {
+                COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP_GET) ROW_OUT(PUT)
+            }
+            ROW_OUT(DRAIN)
         }
 #endif
         if (this_part == 0) {
@@ -386,4 +446,7 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
             ROW_FLAG(RAISE)
         }
     }
+#if AM_LANES == 16
+    }
+#endif
 }

@@ -193,6 +193,7 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
         limits->split_length = pretend->part;
         limits->split_rows = UINT32_MAX;
     }
+    device->units = units ? units : 16;
     device->max_groups = (uint32_t)smaller(1u << 22, pretend->groups);
     device->memory_bytes = pretend->memory_bytes;
     device->local_bytes =

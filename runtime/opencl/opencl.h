@@ -101,6 +101,7 @@ struct am_backend_device {
     am_device_options options;
     char identity[1024]; /* device, driver, platform: part of the cache key */
     bool cpu_shape;
+    uint32_t units;          /* compute units */
     uint32_t max_groups;     /* of one dispatch */
     uint32_t group_items;    /* largest group that the device allows */
     uint64_t local_bytes;    /* local memory of a group */

@@ -1,9 +1,12 @@
 /* Launches of the kernels: which form, how many lanes a row, how many groups. */
 #include "opencl.h"
 
-/* What an item of the CPU shape may keep of a row between stages: half a usual L2. */
-#define KEEP_BYTES (512u << 10)
-#define LANE_BYTES 64u /* a float16 */
+/* The CPU shape, in lanes of a float16: the tiles of any program (cl/row.cl: 32 lanes for each input
+ * and output), and all that an item may use: half a usual L2. */
+#define LANE_BYTES 64u
+#define TILE_LANES 512u
+#define AREA_LANES ((512u << 10) / LANE_BYTES)
+#define ITEM_ELEMENTS 8192u /* that an item should have to do */
 #define WHOLE_FOLDS                                                                                \
     (AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3 | AM_STAGE_LOAD | AM_STAGE_SAVE |         \
      AM_STAGE_PARTIAL | AM_STAGE_ONLINE)
@@ -58,34 +61,47 @@ static bool choose_across(const am_backend_device *device, const am_row_launch *
     return device->cpu_shape && args->n <= SHORT_ROW && args->rows - args->row0 >= 16;
 }
 
+/* Rows (or blocks of 16 rows) that an item takes in turn, so that its own set-up does not tell; but
+ * enough items for all compute units. */
+static uint32_t rows_in_turn(const am_backend_device *device, const am_row_args *args,
+                             uint32_t rows_a_turn) {
+    const uint64_t rows = (uint64_t)(args->rows - args->row0) * (uint64_t)args->parts / rows_a_turn;
+    const uint64_t columns = (uint64_t)args->part_len * rows_a_turn;
+    uint64_t turns = ITEM_ELEMENTS / columns;
+    if (turns > rows / (16 * (uint64_t)device->units)) turns = rows / (16 * (uint64_t)device->units);
+    return turns > 1 ? (uint32_t)turns : 1;
+}
+
 static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *launch,
                               am_row_args *args, plan *out) {
     const am_backend_device *device = stream->device;
     const am_program *program = &am_program_table[launch->program];
     const bool across = choose_across(device, launch);
+    const uint32_t rows_a_turn = across ? 16 : 1;
     const uint64_t turns = across ? (uint64_t)args->part_len : ((uint64_t)args->part_len + 15) / 16;
-    uint64_t keep = device->local_bytes / 4 * 3;
+    uint64_t area = device->local_bytes / 8 * 7 / LANE_BYTES, inputs = 0;
     anymax_status status;
-    cl_int keep_turns;
+    cl_int area_lanes, code;
+    int s;
     out->variant = across ? AM_CL_ACROSS : AM_CL_ALONG;
-    out->rows_a_group = across ? 16 : 1;
     status = am_cl_kernel(stream, launch->program, out->variant, &out->kernel, &out->items);
     if (status != ANYMAX_OK) return status;
-    if (keep > KEEP_BYTES) keep = KEEP_BYTES;
-    if (keep > 4 * turns * LANE_BYTES) keep = 4 * turns * LANE_BYTES;
-    keep_turns = device->options.pretend.skeleton == AM_SKELETON_STREAM ||
-                         !(args->stages & AM_STAGE_FINISH)
-                     ? 0
-                     : (cl_int)(keep / LANE_BYTES);
-    if (program->online && is_whole(args) && turns > (uint64_t)keep_turns)
+    for (s = 0; s < AM_SLOTS; s++)
+        inputs += program->slot[s].role == AM_ROLE_IN && am_nibble(args->types, s) != AM_ABSENT;
+    /* Tiles, and the row itself with what is kept of it, if there is room. */
+    if (area > AREA_LANES) area = AREA_LANES;
+    if (area > TILE_LANES + (inputs + 2) * turns) area = TILE_LANES + (inputs + 2) * turns;
+    if (area > TILE_LANES && device->options.pretend.skeleton == AM_SKELETON_STREAM)
+        area = TILE_LANES;
+    if (program->online && is_whole(args) && (inputs + 1) * turns + TILE_LANES / 4 > area)
         args->stages |= AM_STAGE_ONLINE;
-    {
-        const size_t bytes = (size_t)(keep_turns ? keep_turns : 1) * LANE_BYTES;
-        cl_int code = device->api->clSetKernelArg(out->kernel, 2, bytes, NULL);
-        if (code == CL_SUCCESS)
-            code = device->api->clSetKernelArg(out->kernel, 3, sizeof keep_turns, &keep_turns);
-        return am_cl_status(code, program->name);
-    }
+    args->lanes = (int32_t)rows_in_turn(device, args, rows_a_turn);
+    out->rows_a_group = rows_a_turn * (uint32_t)args->lanes;
+    area_lanes = (cl_int)area;
+    code = device->api->clSetKernelArg(out->kernel, 2, (size_t)area * LANE_BYTES, NULL);
+    if (code == CL_SUCCESS)
+        code = device->api->clSetKernelArg(out->kernel, 3, sizeof area_lanes, &area_lanes);
+    return am_cl_status(code, program->name);
 }
 
 /* Lanes a row and rows a group, once the group's size is known. */
