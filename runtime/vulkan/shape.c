@@ -4,6 +4,9 @@
 
 #define CHIP_MOST 16u         /* columns of a lane that registers hold (GPU) */
 #define CHIP_MOST_CPU 16u     /* ... on a processor, where registers are memory */
+/* On a processor compiling costs more than running: below this many elements one plain pipeline that
+ * is compiled in a fraction of the time serves all lengths, with the same order of additions. */
+#define PLAIN_ELEMENTS_CPU (1u << 18)
 #define GPU_STREAM_ITEMS 256u /* of a group that reads its row again and again */
 #define GPU_STREAM_UNROLL 4u
 #define GPU_SHORT_ITEMS 64u /* of a group of several rows */
@@ -121,6 +124,9 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     layout(dev, length, most, &s);
     each = (length + s.lanes - 1) / s.lanes;
     s.unroll = register_class(at_most(each, dev->cpu_shape ? CHIP_MOST_CPU : CHIP_MOST));
+    if (dev->cpu_shape && forced == AM_SKELETON_AUTO &&
+        (uint64_t)length * (uint64_t)(a->rows - a->row0) < PLAIN_ELEMENTS_CPU)
+        s.unroll = 1;
     s.chip = s.unroll >= each && passes > 0 && forced != AM_SKELETON_STREAM;
     if (!s.chip) {
         s.unroll = at_most(s.unroll, dev->cpu_shape ? AM_VK_STREAM_UNROLL : GPU_STREAM_UNROLL);
