@@ -205,7 +205,7 @@ static int check_options(bench_options *o) {
 
 int cmd_bench(int argc, const char **argv) {
     static const cmd_help help = {
-        "bench", "[OP]",
+        "bench", "[OPTION...] [OP]",
         "Measures one operation or all: time, GB/s and the share of the copy bandwidth that the\n"
         "same device reaches in the same process. Every case is checked against double precision\n"
         "before it is timed. Without --device: ANYMAX_DEVICE, else the CPU.\n",

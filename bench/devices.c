@@ -72,7 +72,7 @@ static int print_json(listing *list) {
 
 int cmd_devices(int argc, const char **argv) {
     static const cmd_help help = {
-        "devices", "",
+        "devices", "[OPTION...]",
         "Lists the devices that can be used, with the selector that names each of them, and\n"
         "gives the reason for every backend that cannot be used.\n",
         "  anymax devices\n  anymax run softmax --device vulkan:0 --in x=a.npy\n"};

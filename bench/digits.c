@@ -272,7 +272,7 @@ static int digits(char *const *selectors) {
 
 int cmd_digits(int argc, const char **argv) {
     static const cmd_help help = {
-        "digits", "",
+        "digits", "[OPTION...]",
         "Runs real data through softmax, entmax15 and cross-entropy: the logits that a linear\n"
         "classifier gives 1,797 handwritten digits. Shows accuracy, mean confidence and loss of\n"
         "every device, the images that the classifier is least sure of, and whether the devices\n"

@@ -120,7 +120,7 @@ static void print_list(void) {
 
 int cmd_ops(int argc, const char **argv) {
     static const cmd_help help = {
-        "ops", "[NAME]",
+        "ops", "[OPTION...] [NAME]",
         "Lists the operations, or describes one: inputs, parameters, outputs, gradients, source.\n",
         "  anymax ops\n  anymax ops entmax\n  anymax ops --json\n"};
     int json = 0, code;

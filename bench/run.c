@@ -263,7 +263,7 @@ static int run(const run_options *options, const char *op_name) {
 
 int cmd_run(int argc, const char **argv) {
     static const cmd_help help = {
-        "run", "OP",
+        "run", "[OPTION...] OP",
         "Runs an operation on arrays from files. An array is FILE.npy, FILE.safetensors:TENSOR "
         "or,\n"
         "for small inputs, [[1, 2], [3, 4]]; names are those of 'anymax ops OP'. f64 becomes f32,\n"

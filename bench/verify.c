@@ -136,7 +136,7 @@ static int verify(char *const *devices, const char **arguments) {
 
 int cmd_verify(int argc, const char **argv) {
     static const cmd_help help = {
-        "verify", "[OP|FILE.safetensors]...",
+        "verify", "[OPTION...] [OP|FILE.safetensors]...",
         "Runs golden cases, forward and gradients, in f32, f16 and bf16, and holds the results\n"
         "against double precision. Without an argument: every operation. A golden file from\n"
         "elsewhere is named like its operation. Without --device: every device, or the one that\n"

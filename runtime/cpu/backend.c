@@ -192,9 +192,11 @@ static void copy_slice(const void *user, int64_t unit, void *scratch) {
 /* The ranges do not overlap: stream.c refuses that. */
 static anymax_status cpu_copy(am_backend_stream *stream, am_memory *to, size_t to_offset,
                               am_memory *from, size_t from_offset, size_t size_bytes) {
-    copy_slices c = {bytes_of(to) + to_offset, bytes_of(from) + from_offset, size_bytes, size_bytes};
+    copy_slices c = {bytes_of(to) + to_offset, bytes_of(from) + from_offset, size_bytes,
+                     size_bytes};
     uint32_t threads = stream->device->threads;
-    if (size_bytes >= COPY_WORTH_THREADS) c.slice_bytes = (size_bytes / threads + 4096) / 4096 * 4096;
+    if (size_bytes >= COPY_WORTH_THREADS)
+        c.slice_bytes = (size_bytes / threads + 4096) / 4096 * 4096;
     if (c.slice_bytes < size_bytes)
         am_pool_run(stream->device->pool, threads, 1, copy_slice, &c, stream->scratch);
     else
