@@ -142,8 +142,6 @@ anymax_status anymax_map_backward(anymax_stream *stream, const anymax_map *map, 
     }
     step = map_step(plan, map, vx, vy, axis);
     am_plan_row_add(plan, &step);
-    if (!up_y)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: up_y is missing", am_plan_op(plan)));
     am_plan_upstream(plan, vy, "up.y", up_y);
     if (grads->x) am_plan_gradient(plan, vx, "grad.x", grads->x, grads->accumulate);
     if (grads->alpha) am_plan_gradient(plan, step.value[4], "grad.alpha", grads->alpha, grads->accumulate);
