@@ -58,6 +58,10 @@ typedef struct op_case {
 /* Runs a case and fails the test if anything is off; returns a hash of the output bytes. */
 uint64_t op_case_run(const test_device *device, const op_case *c, bool backward);
 
+/* The same, through a call of the test's own. */
+uint64_t op_case_run_with(const test_device *device, const op_case *c, bool backward,
+                          anymax_status (*call)(trial *t, anymax_stream *stream));
+
 /* A random case of `op`: shape up to `most` elements, layouts, types, options. `name` must last. */
 void op_case_random(op_case *c, const char *op, const char *name, uint64_t salt, int64_t most);
 
