@@ -99,12 +99,12 @@ int am_row_at(ivec3 place, ivec4 t, int s2) {
 
 void main() {
     const int am_lid = int(gl_LocalInvocationID.x);
-    const int am_lanes = REDUCE == 2 ? AM_GROUP : REDUCE == 0 ? 1 : args.lanes;
+    const int am_lanes = REDUCE >= 2 ? AM_GROUP : REDUCE == 0 ? 1 : args.lanes;
     const int am_held = AM_GROUP / am_lanes; /* rows of a group */
     const bool am_across = args.across != 0;
-    const int am_lane = REDUCE == 2 ? am_lid : REDUCE == 0 ? 0
+    const int am_lane = REDUCE >= 2 ? am_lid : REDUCE == 0 ? 0
                       : am_across ? am_lid / am_held : am_lid & (am_lanes - 1);
-    const int am_slot = REDUCE == 2 ? 0 : REDUCE == 0 ? am_lid
+    const int am_slot = REDUCE >= 2 ? 0 : REDUCE == 0 ? am_lid
                       : am_across ? am_lid & (am_held - 1) : am_lid / am_lanes;
     const int am_apart = am_across ? am_held : 1;
     const int am_lid_first = am_across ? am_slot : am_lid - am_lane;

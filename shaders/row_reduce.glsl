@@ -38,11 +38,11 @@ shared float am_shared[AM_GROUP * AM_RMAX];
     for (int am_i = 1; am_i < int(gl_NumSubgroups); am_i++)                      \
         n = op##_OP(n, am_shared[am_j * AM_GROUP + am_i]);                       \
     am_j++;
-/* Nothing is assumed of the size of a sub-group: their number is asked for. It is the same for all
- * items, and one where a group is as wide as a sub-group. */
+/* Nothing is assumed of the size of a sub-group: their number is asked for. REDUCE 3 is for pipelines
+ * in which a group is one full sub-group by requirement. */
 #define AM_SUBGROUPS(S)                                                          \
     S(AM_SUBGROUP)                                                               \
-    if (gl_NumSubgroups > 1u) {                                                  \
+    if (REDUCE == 2) {                                                           \
         if (subgroupElect()) { int am_j = 0; S(AM_SHARE_SUBGROUP) }              \
         barrier();                                                               \
         { int am_j = 0; S(AM_FOLD_SUBGROUPS) }                                   \

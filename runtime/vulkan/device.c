@@ -106,6 +106,7 @@ static void set_capabilities(am_backend_device *dev) {
     dev->full = buffers >= 8 && dev->facts.storage16 && dev->facts.subgroup_reduce &&
                 !p->no_storage16 && !p->no_subgroups;
     dev->bindings = dev->full ? 8 : buffers < 4 ? buffers : 4;
+    dev->size_control = dev->full && dev->facts.full_subgroups && dev->subgroup == dev->facts.subgroup;
     /* With no sub-groups to go by, a processor still has vectors. */
     if (p->no_subgroups || !dev->facts.subgroup_reduce) dev->subgroup = 8;
     dev->cores = dev->facts.cores ? dev->facts.cores : UNKNOWN_CORES;
@@ -142,7 +143,7 @@ static void set_limits(am_backend_device *dev) {
 
 static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice physical) {
     const float priority = 1.0f;
-    const char *extensions[2];
+    const char *extensions[3];
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = dev->facts.family,
                                      .queueCount = 1,
@@ -150,6 +151,10 @@ static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice phys
     VkPhysicalDevice16BitStorageFeatures narrow = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
         .storageBuffer16BitAccess = VK_TRUE};
+    VkPhysicalDeviceSubgroupSizeControlFeatures sizes = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+        .subgroupSizeControl = VK_TRUE,
+        .computeFullSubgroups = VK_TRUE};
     VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue,
@@ -157,6 +162,11 @@ static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice phys
     bool complete = true;
     VkResult result;
     if (dev->full) info.pNext = &narrow;
+    if (dev->size_control) {
+        narrow.pNext = &sizes;
+        if (dev->facts.size_control_extension)
+            extensions[info.enabledExtensionCount++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    }
     if (dev->facts.portability_subset)
         extensions[info.enabledExtensionCount++] = "VK_KHR_portability_subset";
     if (dev->facts.keeps_infinities && dev->facts.float_controls_extension)

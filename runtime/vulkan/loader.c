@@ -143,6 +143,12 @@ static void get_chained(const am_vk_instance *vk, VkPhysicalDevice device, am_vk
     bool v12 = out->properties.apiVersion >= VK_API_VERSION_1_2;
     bool controls = v12 || am_vk_has_extension(vk, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
     bool drivers = v12 || am_vk_has_extension(vk, device, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME);
+    bool v13 = out->properties.apiVersion >= VK_API_VERSION_1_3;
+    bool sizes = v13 || am_vk_has_extension(vk, device, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    VkPhysicalDeviceSubgroupSizeControlProperties size_limits = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+    VkPhysicalDeviceSubgroupSizeControlFeatures size_features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
     VkPhysicalDeviceFloatControlsProperties floats = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
     VkPhysicalDeviceDriverProperties driver = {
@@ -159,6 +165,12 @@ static void get_chained(const am_vk_instance *vk, VkPhysicalDevice device, am_vk
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                           .pNext = &narrow};
+    if (sizes) {
+        size_limits.pNext = all.pNext;
+        all.pNext = &size_limits;
+        size_features.pNext = features.pNext;
+        features.pNext = &size_features;
+    }
     if (controls) {
         floats.pNext = all.pNext;
         all.pNext = &floats;
@@ -176,6 +188,12 @@ static void get_chained(const am_vk_instance *vk, VkPhysicalDevice device, am_vk
     out->subgroup = groups.subgroupSize;
     out->subgroup_reduce = (groups.supportedOperations & reduce) == reduce &&
                            (groups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    out->full_subgroups = sizes && size_features.subgroupSizeControl &&
+                          size_features.computeFullSubgroups &&
+                          size_limits.minSubgroupSize <= out->subgroup &&
+                          out->subgroup <= size_limits.maxSubgroupSize &&
+                          (size_limits.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    out->size_control_extension = !v13;
     memcpy(out->uuid, id.deviceUUID, sizeof out->uuid);
     if (drivers)
         snprintf(out->driver, sizeof out->driver, "%.120s %.120s", driver.driverName, driver.driverInfo);

@@ -227,7 +227,14 @@ static anymax_status pipeline_create(am_backend_device *dev, const am_vk_key *ke
                   .pName = "main",
                   .pSpecializationInfo = &special},
         .layout = dev->layout};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+        .requiredSubgroupSize = dev->facts.subgroup};
     VkResult result;
+    if (key->spec[AM_VK_SPEC_REDUCE] == AM_VK_ONE_SUBGROUP) {
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+        info.stage.pNext = &size;
+    }
     for (uint32_t i = 0; i < AM_VK_SPECS; i++)
         entries[i] = (VkSpecializationMapEntry){.constantID = i, .offset = 4 * i, .size = 4};
     result = dev->vkCreateComputePipelines(dev->device, dev->cache, 1, &info, NULL, out);

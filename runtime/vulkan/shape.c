@@ -12,6 +12,8 @@
 #define GPU_SHORT_ITEMS 64u /* of a group of several rows */
 #define ACROSS_ITEMS 64u
 #define MOST_ITEMS 256u
+#define LANE_ROW_COLUMNS 8192u
+#define LANE_ROWS 4u /* groups of them at least */
 
 static uint32_t power_above(uint32_t value) {
     uint32_t p = 1;
@@ -70,14 +72,18 @@ static uint32_t passes_of(const am_row_args *a, bool online) {
     return passes;
 }
 
-static void layout(const am_backend_device *dev, uint32_t n, uint32_t most, am_vk_shape *s) {
+static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint32_t most,
+                   am_vk_shape *s) {
     const am_skeleton forced = dev->pretend.skeleton;
     uint32_t sub = at_most(power_above(dev->subgroup), most);
     if (s->across) {
         s->items = dev->cpu_shape ? sub : at_most(ACROSS_ITEMS, most);
         s->lanes = 1;
     } else if (dev->cpu_shape) {
-        s->items = s->lanes = sub;
+        /* A lane a row where there are rows enough: nothing to reduce, and what a row costs before its
+         * first element is shared by a vector of them. Beyond, rows in parallel fall out of the cache. */
+        s->items = sub;
+        s->lanes = n <= LANE_ROW_COLUMNS && rows >= LANE_ROWS * sub ? 1 : sub;
     } else if (n <= 256) {
         s->lanes = at_most(power_above((n + 7) / 8), most);
         s->items = at_most(s->lanes > GPU_SHORT_ITEMS ? s->lanes : GPU_SHORT_ITEMS, most);
@@ -121,7 +127,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     uint32_t passes = passes_of(a, online), each;
     am_vk_shape s = {.stages = a->stages};
     s.across = forced == AM_SKELETON_ACROSS || (forced == AM_SKELETON_AUTO && rows_contiguous(program, a));
-    layout(dev, length, most, &s);
+    layout(dev, length, (uint32_t)(a->rows - a->row0), most, &s);
     each = (length + s.lanes - 1) / s.lanes;
     s.unroll = register_class(at_most(each, dev->cpu_shape ? CHIP_MOST_CPU : CHIP_MOST));
     if (dev->cpu_shape && forced == AM_SKELETON_AUTO &&
@@ -134,11 +140,13 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
         if (online) s.stages |= AM_STAGE_ONLINE;
     }
     if (s.lanes == 1)
-        s.reduce = 0;
-    else if (dev->full && s.lanes == s.items && !s.across && dev->pretend.reduce != AM_REDUCE_TREE)
-        s.reduce = 2;
+        s.reduce = AM_VK_ALONE;
+    else if (!dev->full || s.lanes != s.items || s.across || dev->pretend.reduce == AM_REDUCE_TREE)
+        s.reduce = AM_VK_TREE;
+    else if (dev->size_control && s.items == dev->subgroup)
+        s.reduce = AM_VK_ONE_SUBGROUP;
     else
-        s.reduce = 1;
+        s.reduce = AM_VK_SUBGROUPS;
     s.dims = a->d0 >= a->rows ? 1 : 3;
     *out = s;
 }

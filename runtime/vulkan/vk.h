@@ -64,6 +64,8 @@ typedef struct am_vk_facts {
     uint32_t cores;
     bool usable; /* Vulkan 1.1 and a queue family with compute */
     bool subgroup_reduce, storage16, keeps_infinities, float_controls_extension, portability_subset;
+    bool full_subgroups; /* a group can be required to be whole sub-groups of `subgroup` items */
+    bool size_control_extension;
     bool loops_end_early; /* lavapipe: see am_vk_trips */
     uint8_t uuid[VK_UUID_SIZE];
     char driver[256];
@@ -114,6 +116,7 @@ struct am_backend_device {
     atomic_bool lost;
 
     /* What kernels may use, lowered by pretend. */
+    bool size_control; /* facts.full_subgroups, unless pretended away */
     bool full; /* modules with 8 bindings, 16-bit storage and sub-groups */
     bool cpu_shape;
     uint32_t bindings, max_groups, max_items, shared_bytes, subgroup, trips, cores;
@@ -182,13 +185,22 @@ anymax_status am_vk_sync(am_backend_stream *stream);
 anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch);
 anymax_status am_vk_product(am_backend_stream *stream, const am_product_launch *launch);
 
+/* Body of a reduction, as shaders/row_args.glsl numbers them. */
+enum {
+    AM_VK_ALONE = 0,         /* a lane a row */
+    AM_VK_TREE = 1,          /* in shared memory */
+    AM_VK_SUBGROUPS = 2,     /* sub-groups, then their results in order */
+    AM_VK_ONE_SUBGROUP = 3   /* the group is one full sub-group: the pipeline requires it */
+};
+#define AM_VK_SPEC_REDUCE 9 /* its specialisation constant */
+
 /* Shape of a row launch on this device (shape.c). */
 typedef struct am_vk_shape {
     uint32_t items;  /* of a group */
     uint32_t lanes;  /* of a row */
     uint32_t unroll; /* columns of a lane in one turn of a loop */
     bool across, chip;
-    uint32_t reduce; /* 0: a lane a row, 1: tree, 2: sub-groups */
+    uint32_t reduce; /* AM_VK_ALONE ... */
     uint32_t dims;
     int32_t stages; /* may gain AM_STAGE_ONLINE */
 } am_vk_shape;
