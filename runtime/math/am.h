@@ -17,8 +17,8 @@
 
 /* exp(x) for x <= 0 (and up to 88): 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
 AM_FN real am_exp_negative(real x) {
-    /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with ln 2 in two parts (Cody and Waite) and a polynomial
-     * fitted to exp on that interval (the coefficients of Cephes' expf). */
+    /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with ln 2 in two parts (Cody and Waite) and a
+     * polynomial fitted to exp on that interval (the coefficients of Cephes' expf). */
     real c = am_sel(x < -87.3f, LIT(-87.3f), x);
     real n = am_round(c * 1.44269504f);
     real r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -32,8 +32,8 @@ AM_FN real am_exp_negative(real x) {
     return am_sel(x < -87.3f, LIT(0.0f), p * am_from_bits((am_int(n) + 127) << 23));
 }
 
-/* exp(x) for any x up to 88.7 (from there on it stays): 2 ulp; 0 and NaN as above. The power of two of a
- * positive x has two factors, as 2^128 is not a float. */
+/* exp(x) for any x up to 88.7 (from there on it stays): 2 ulp; 0 and NaN as above. The power of two
+ * of a positive x has two factors, as 2^128 is not a float. */
 AM_FN real am_exp(real x) {
     real c = am_sel(x > 88.72f, LIT(88.72f), x);
     real up = am_sel(c > 0.0f, am_round(c * 1.44269504f), LIT(0.0f));
@@ -44,8 +44,8 @@ AM_FN real am_exp(real x) {
     return s * am_from_bits((e - h + 127) << 23);
 }
 
-/* log(1 + f) + e ln 2 for f in [sqrt(1/2) - 1, sqrt(2) - 1], to the last digits for small f too (the
- * polynomial of Cephes' logf). */
+/* log(1 + f) + e ln 2 for f in [sqrt(1/2) - 1, sqrt(2) - 1], to the last digits for small f too
+ * (the polynomial of Cephes' logf). */
 AM_FN real am_log_near_one(real f, real e) {
     real z = f * f;
     real p = LIT(7.0376836292e-2f);
@@ -67,9 +67,10 @@ AM_FN real am_log(real x) {
     return am_log_near_one(f, am_float(b >> 23));
 }
 
-/* log(base + x) for a base of 0 or 1 and 2^-126 < base + x < 2^126: 3 ulp, for tiny x too; about -88 where
- * the sum is 0. The exponent n is that of the rounded sum, the fraction (base + x) 2^-n - 1 comes from x
- * itself. (The usual correction x - (u - 1) with u = 1 + x is what some shader compilers simplify to 0.) */
+/* log(base + x) for a base of 0 or 1 and 2^-126 < base + x < 2^126: 3 ulp, for tiny x too; about
+ * -88 where the sum is 0. The exponent n is that of the rounded sum, the fraction (base + x) 2^-n -
+ * 1 comes from x itself. (The usual correction x - (u - 1) with u = 1 + x is what some shader
+ * compilers simplify to 0.) */
 AM_FN real am_log_sum(real base, real x) {
     ints n = (am_bits(base + x) - 0x3f3504f3) >> 23;
     real s = am_from_bits((127 - n) << 23);
@@ -81,8 +82,8 @@ AM_FN real am_log1p(real x) {
     return am_log_sum(LIT(1.0f), x);
 }
 
-/* 1 where a visible value must poison its row: NaN or +inf, but not -inf, which masks. By bits, as a
- * driver may assume that there are no infinities. */
+/* 1 where a visible value must poison its row: NaN or +inf, but not -inf, which masks. By bits, as
+ * a driver may assume that there are no infinities. */
 AM_FN real am_poison(real x) {
     ints b = am_bits(x);
     return am_sel(am_and((b & 0x7fffffff) >= 0x7f800000, b != -0x00800000), LIT(1.0f), LIT(0.0f));
@@ -114,5 +115,6 @@ AM_FN real am_exp_shifted(real z, real m, real k) {
 #define am_shifted_exp(z, m, k) am_exp_shifted(z, am_lane(m), am_lane(k))
 /* k (z - m) of a visible z. */
 #define am_below(z, m, k) (am_gap(z, am_lane(m)) * (k))
-/* The factor exp(k w) of ROW_MOVE, also where w is -inf: a lane that has seen nothing holds zeros. */
+/* The factor exp(k w) of ROW_MOVE, also where w is -inf: a lane that has seen nothing holds zeros.
+ */
 #define am_moved(w, k) am_exp_negative(am_gap(w, LIT(0.0f)) * (k))

@@ -1,68 +1,71 @@
-/* cross_entropy: loss = sum_j a_j (-log p_j) + c lse^2, with a_j = w_j ((1-e) t_j + e/n); t is one at the
- * target, or the target probabilities. With d_j = k (z_j - m) <= 0 and l = log sum exp(d), kept apart as
- * in log_softmax, -log p_j = l - d_j loses nothing to a common offset. */
+/* cross_entropy: loss = sum_j a_j (-log p_j) + c lse^2, with a_j = w_j ((1-e) t_j + e/n); t is one
+ * at the target, or the target probabilities. With d_j = k (z_j - m) <= 0 and l = log sum exp(d),
+ * kept apart as in log_softmax, -log p_j = l - d_j loses nothing to a common offset. */
 #include "../map.h"
 #define ROW_T0 MAP_T0
-#define ROW_LET       \
-    MAP_LET           \
-    const real tj =   \
-        am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f)));
+#define ROW_LET \
+    MAP_LET     \
+    const real tj = am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f)));
 #define ROW_GUARD MAP_GUARD
 #define ROW_INDEX(X) X(3, target)
 #define ROW_INT(C) C(0, ignore_index)
 #define ROW_CONST(C) C(1, smoothing) C(2, z_loss) C(3, probabilities)
 /* lost: a masked class is wanted. */
-#define ROW_S1(R)                                                             \
-    R(MAX, m, z) R(SUM, visible, am_sel(am_visible(z), LIT(1.0f), LIT(0.0f))) \
-        R(MAX, lost, am_sel(am_visible(z), LIT(0.0f), am_sel(tj > 0.0f, LIT(1.0f), LIT(0.0f))))
+#define ROW_S1(R)                                                \
+    R(MAX, m, z)                                                 \
+    R(SUM, visible, am_sel(am_visible(z), LIT(1.0f), LIT(0.0f))) \
+    R(MAX, lost, am_sel(am_visible(z), LIT(0.0f), am_sel(tj > 0.0f, LIT(1.0f), LIT(0.0f))))
 /* skipped: the row has no loss, since its target is ignored or outside of the classes. */
-#define ROW_T1                                                                              \
-    skipped = target == ignore_index ? ROWLIT(1.0f) : ROWLIT(0.0f);                         \
-    outside = target < 0 || target >= row_length ? 1.0f - skipped : ROWLIT(0.0f);           \
-    outside = probabilities > 0.0f ? ROWLIT(0.0f) : outside;                                \
-    skipped = probabilities > 0.0f ? ROWLIT(0.0f) : skipped + outside;                      \
+#define ROW_T1                                                                    \
+    skipped = target == ignore_index ? ROWLIT(1.0f) : ROWLIT(0.0f);               \
+    outside = target < 0 || target >= row_length ? 1.0f - skipped : ROWLIT(0.0f); \
+    outside = probabilities > 0.0f ? ROWLIT(0.0f) : outside;                      \
+    skipped = probabilities > 0.0f ? ROWLIT(0.0f) : skipped + outside;            \
     share = visible > 0.0f ? smoothing / visible : ROWLIT(0.0f);
-#define CE_A am_sel(am_visible(z), weight * (tj * (1.0f - smoothing) + share), LIT(0.0f))
+#define CE_A am_sel(am_visible(z), (tj * (1.0f - smoothing) + share) * weight, LIT(0.0f))
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
 #if defined(ROW_FORWARD)
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_IN(I) MAP_IN(I) I(1, target_prob, 0.0f) I(2, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(counted)
-/* own: the weight of the targets, for the mean over rows. A class without a share in the loss may lie
- * infinitely far below. */
-#define ROW_S2(R)                                                                              \
-    R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))             \
-        R(SUM, own, weight * tj) R(SUM, total, CE_A)                                           \
-        R(SUM, below, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f)))
-#define ROW_T2                                                                                 \
-    logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);                                \
-    norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                                \
-    cost = (total * logsum - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f));        \
-    cost = lost > 0.0f ? ROWLIT(AM_INF) : cost;                                                \
-    cost = skipped > 0.0f || visible == 0.0f ? ROWLIT(0.0f) : cost;                            \
-    counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;                                       \
+/* own: the weight of the targets, for the mean over rows. A class without a share in the loss may
+ * lie infinitely far below. */
+#define ROW_S2(R)                              \
+    R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) \
+    R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))  \
+    R(SUM, own, (weight * tj))                 \
+    R(SUM, total, CE_A) R(SUM, below, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f)))
+#define ROW_T2                                                                               \
+    logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);               \
+    norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                     \
+    cost = (total * logsum - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f)); \
+    cost = lost > 0.0f ? ROWLIT(AM_INF) : cost;                                              \
+    cost = skipped > 0.0f || visible == 0.0f ? ROWLIT(0.0f) : cost;                          \
+    counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;                                     \
     counted = skipped > 0.0f ? ROWLIT(0.0f) : counted;
 #define ROW_ROW(O) O(4, loss, cost) O(5, lse, norm) O(6, counted, counted)
 #define ROW_FLAG(F) F(0, outside > 0.0f)
 #else
-/* grad_x_j = scale (up_loss (p_j A - a_j) + (2 ties lse up_loss + up_lse) p_j), A = sum a. Where one class
- * holds more than half (then 1/s > 1/2, as its e is 1), its p A - a is taken as minus the sum of the
- * others': p - 1 would cancel. Elsewhere it is that sum which would cancel. */
+/* grad_x_j = scale (up_loss (p_j A - a_j) + (2 c lse up_loss + up_lse) p_j), A = sum a. Where one
+ * class holds more than half (then 1/s > 1/2, as its e is 1), its p A - a is taken as minus the sum
+ * of the others': p - 1 would cancel. Elsewhere it is that sum which would cancel. */
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 4, up_loss) P(5, 5, up_lse)
 #define ROW_IN(I) MAP_IN(I) I(1, target_prob, 0.0f) I(2, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(inv) V(up) V(pull) V(norm)
 #define ROW_S2(R) R(SUM, s, e) R(SUM, total, CE_A)
-#define ROW_T2                                                                           \
-    inv = am_inverse_row(s);                                                             \
-    norm = s == 0.0f ? ROWLIT(0.0f) : am_log_row(s) + k * m;                              \
-    up = skipped + lost > 0.0f ? ROWLIT(0.0f) : up_loss;                                 \
+#define ROW_T2                                               \
+    inv = am_inverse_row(s);                                 \
+    norm = s == 0.0f ? ROWLIT(0.0f) : am_log_row(s) + k * m; \
+    up = skipped + lost > 0.0f ? ROWLIT(0.0f) : up_loss;     \
     pull = up_lse + (z_loss > 0.0f ? 2.0f * z_loss * norm * up : ROWLIT(0.0f));
 #define CE_PART ((e * inv) * total - CE_A)
 #define ROW_S3(R) R(SUM, others, am_sel(z < m, CE_PART, LIT(0.0f)))
 #define ROW_FLAG(F) F(0, outside > 0.0f)
-#define ROW_OUT(O)                                                                         \
-    O(7, grad_x,                                                                           \
-      am_sel(am_visible(z),                                                                \
+#define ROW_OUT(O)                                                                          \
+    O(7, grad_x,                                                                            \
+      am_sel(am_visible(z),                                                                 \
              (am_sel(am_and(z == m, am_lane(inv) > 0.5f), am_lane(-others), CE_PART) * up + \
-              (e * inv) * pull) * scale, LIT(0.0f)))
+              (e * inv) * pull) *                                                           \
+                 scale,                                                                     \
+             LIT(0.0f)))
 #endif

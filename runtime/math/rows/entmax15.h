@@ -1,6 +1,7 @@
-/* entmax15: y = (s - tau)_+^2 with sum y = 1, s = k (z - m) / 2 <= 0. Newton on N = sqrt(sum y), which is
- * convex and decreasing in tau, from tau = -1: it climbs and never overshoots; 10 steps reach the
- * rounding of f32 for any row up to 2,000,000 (see docs/numerics.md). Only z with s > -1 can matter. */
+/* entmax15: y = (s - tau)_+^2 with sum y = 1, s = k (z - m) / 2 <= 0. Newton on N = sqrt(sum y),
+ * which is convex and decreasing in tau, from tau = -1: it climbs and never overshoots; 10 steps
+ * reach the rounding of f32 for any row up to 2,000,000 (see docs/numerics.md). Only z with s > -1
+ * can matter. */
 #if defined(ROW_FORWARD)
 #include "../map.h"
 #define ROW_PARAM(P) MAP_PARAM(P)
@@ -13,12 +14,14 @@
 #define ROW_T1 tau = ROWLIT(-1.0f);
 #define ENTMAX15_U am_entmax15_excess(z, am_lane(m), am_lane(k), am_lane(tau))
 /* With room for the rounding of this product. */
-#define ROW_CANDIDATE (z - m) * k > -2.0001f
-#define ROW_S2(R) R(SUM, f, ENTMAX15_U * ENTMAX15_U) R(SUM, d, ENTMAX15_U)
+#define ROW_CANDIDATE am_and(am_visible(z), am_below(z, m, k) > -2.0001f)
+#define ROW_S2(R) R(SUM, f, (ENTMAX15_U * ENTMAX15_U)) R(SUM, d, ENTMAX15_U)
 #define ROW_N2 10
-#define ROW_T2 size = am_sqrt_row(f); tau = d > 0.0f ? tau + (size - 1.0f) * size / d : tau;
-#define ROW_S3(R) R(SUM, total, ENTMAX15_U * ENTMAX15_U)
-#define ROW_OUT(O) O(1, y, ENTMAX15_U * ENTMAX15_U * am_inverse_row(total))
+#define ROW_T2             \
+    size = am_sqrt_row(f); \
+    tau = d > 0.0f ? tau + (size - 1.0f) * size / d : tau;
+#define ROW_S3(R) R(SUM, total, (ENTMAX15_U * ENTMAX15_U))
+#define ROW_OUT(O) O(1, y, (ENTMAX15_U * ENTMAX15_U * am_inverse_row(total)))
 #ifndef AM_ENTMAX15_EXCESS
 #define AM_ENTMAX15_EXCESS
 /* max(k (z - m) / 2 - tau, 0), 0 where z is masked */

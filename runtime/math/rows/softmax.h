@@ -10,9 +10,9 @@
 #define ROW_VARS(V) MAP_VARS(V) V(inv)
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_S2(R) R(SUM, s, e)
-#define ROW_MOVE(M) M(s, s * am_moved(w, k))
+#define ROW_MOVE(M) M(s, (s * am_moved(w, k)))
 #define ROW_T2 inv = am_inverse_row(s);
-#define ROW_OUT(O) O(1, y, e * inv)
+#define ROW_OUT(O) O(1, y, (e * inv))
 #else
 /* grad_x = scale p (g - sum p g), with g taken relative to its value gm at the maximum: where one
  * entry holds nearly all the weight, its own g - sum p g would cancel, and the row no longer sum to
@@ -21,8 +21,10 @@
 #define ROW_VARS(V) MAP_VARS(V) V(inv)
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_S2(R) R(SUM, s, e) R(MAX, gm, am_sel(z == m, up_y, LIT(-AM_INF)))
-#define ROW_T2 inv = am_inverse_row(s); gm = m > -AM_INF ? gm : ROWLIT(0.0f);
-#define ROW_S3(R) R(SUM, d, am_sel(am_visible(z), e * (up_y - gm), LIT(0.0f)))
+#define ROW_T2               \
+    inv = am_inverse_row(s); \
+    gm = m > -AM_INF ? gm : ROWLIT(0.0f);
+#define ROW_S3(R) R(SUM, d, am_sel(am_visible(z), (e * (up_y - gm)), LIT(0.0f)))
 #define ROW_T3 d = d * inv;
 #define ROW_OUT(O) \
     O(2, grad_x, am_sel(am_visible(z), (e * inv) * ((up_y - gm) - d) * scale, LIT(0.0f)))

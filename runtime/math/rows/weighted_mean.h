@@ -1,5 +1,5 @@
-/* weighted_mean: y = sum x / sum counted over the row, or sum x where `divide` is 0; 0 if nothing counts.
- * The last step of a reduced loss. */
+/* weighted_mean: y = sum x / sum counted over the row, or sum x where `divide` is 0; 0 if nothing
+ * counts. The last step of a reduced loss. */
 #define ROW_CONST(C) C(0, divide)
 #if defined(ROW_FORWARD)
 #define ROW_IN(I) I(0, x, 0.0f) I(1, counted, 0.0f)
