@@ -1,4 +1,9 @@
-/* anymax/loss.h: losses over rows of logits and over pairs of embeddings. */
+/* anymax/loss.h: losses over rows of logits and over pairs of embeddings.
+ *
+ * Every function here queues work on a stream: one thread at a time for each stream. Inputs and outputs are
+ * f32, f16 or bf16 in any strides; arithmetic is f32. A dimension of 0 is a success that does nothing. When
+ * arguments are refused (ANYMAX_ERROR_INVALID) no output is touched. Gradients may be NULL: they are then
+ * not computed. */
 #ifndef ANYMAX_LOSS_H
 #define ANYMAX_LOSS_H
 

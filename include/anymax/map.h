@@ -6,6 +6,9 @@
  * Policy of every map: -inf masks an element (weight and gradient exactly 0); a row that is wholly
  * masked gives zeros (log_softmax and logsumexp: -inf) and gradient 0; NaN or +inf makes its own row
  * NaN and no other. Arithmetic is f32 whatever the storage type.
+ *
+ * Every function here queues work on a stream: one thread at a time for each stream. A dimension of 0
+ * is a success that does nothing. When arguments are refused no output is touched.
  */
 #ifndef ANYMAX_MAP_H
 #define ANYMAX_MAP_H
