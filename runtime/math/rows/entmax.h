@@ -6,10 +6,11 @@
  * convex in tau: Newton climbs from tau = 0 and never overshoots.
  *
  * a > 1 (wide): y has an infinite slope at the threshold, so that T itself could not hold an entry
- * near it. The threshold is kept as a value `ref` of z, and above it y = (rho^a + a k (z -
- * ref))^(1/a). A search (rho = 0) narrows (low, high], where F(low) >= 1 > F(high), until no z lies
- * between: each step interpolates log F over log (m - ref), but never steps past the next z. Then
- * ref = high, and F is convex in rho, the entry of a z at ref: Newton again. */
+ * near it. The threshold is kept as a value `ref` of z, and above it
+ *     y = (rho^a + a k (z - ref))^(1/a).
+ * A search (rho = 0) narrows (low, high], where F(low) >= 1 > F(high), until no z lies between: each
+ * step interpolates log F over log (m - ref) and goes at least to the next z. Then ref = high, and F
+ * is convex in rho, the entry of a z at ref: Newton again. */
 #if defined(ROW_FORWARD)
 #include "../map.h"
 #define ROW_IN(I) MAP_IN(I)
