@@ -251,13 +251,16 @@ static void run_row(const void *user, int64_t unit, void *scratch) {
     call->level->row(&call->job, unit, &((am_thread_scratch *)scratch)->row);
 }
 
+/* Rows so short that AM_W of them side by side, turned over on the way, beat one after the other. */
+#define SHORT_ROW 192
+
 /* Whether lanes run across rows: where rows, not columns, are neighbours in memory, and where rows are
- * too short to fill the lanes. Follows from the shape alone. */
+ * short. Follows from the shape alone. */
 static bool runs_across(const am_cpu_row *program, const am_row_args *args, am_skeleton skeleton) {
     int32_t rows = args->rows - args->row0;
     if (skeleton == AM_SKELETON_ACROSS || skeleton == AM_SKELETON_SHORT) return true;
     if (skeleton != AM_SKELETON_AUTO || rows < 8) return false;
-    if (args->n <= AM_W / 2) return true;
+    if (args->n <= (rows < AM_W / 2 ? AM_W / 2 : SHORT_ROW)) return true;
     for (int i = 0; i < program->in_count; i++) {
         int slot = program->in[i].slot;
         if (am_nibble(args->types, slot) == AM_ABSENT) continue;

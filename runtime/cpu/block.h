@@ -38,6 +38,14 @@ static inline char *am_place(const am_block *b, int slot, int l, int32_t c) {
     return b->job->data[slot] + at * (int64_t)am_type_size(am_block_type(b, slot));
 }
 
+/* Length of the run of rows from lane l that are neighbours in memory. */
+static int am_run(const am_block *b, int slot, int l) {
+    const int64_t *at = b->scratch->row_at[slot];
+    int end = l + 1;
+    while (end < b->live && at[end] == at[l] + (end - l)) end++;
+    return end - l;
+}
+
 static void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
     const am_row_args *a = b->args;
     am_scratch *s = b->scratch;
@@ -47,6 +55,7 @@ static void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
         for (int l = 0; l < b->lanes; l++)
             s->row_at[slot][l] =
                 a->tensor[slot].offset + s->at[0][l] * s0 + s->at[1][l] * s1 + s->at[2][l] * s2;
+        s->side_by_side[slot] = b->live == AM_W && am_run(b, slot, 0) == AM_W;
     }
 }
 
@@ -68,19 +77,11 @@ static void am_locate(am_block *b) {
     am_locate_slots(b, b->program->row_out, b->program->row_out_count);
 }
 
-/* Length of the run of rows from lane l that are neighbours in memory. */
-static int am_run(const am_block *b, int slot, int l) {
-    const int64_t *at = b->scratch->row_at[slot];
-    int end = l + 1;
-    while (end < b->live && at[end] == at[l] + (end - l)) end++;
-    return end - l;
-}
-
 /* A tile that is in memory as the program wants it: f32, neighbouring lanes side by side, no padding. */
 static bool am_direct(const am_block *b, int slot) {
     const am_tile *t = &b->tile;
     if (am_block_type(b, slot) != AM_F32) return false;
-    if (b->job->across) return b->live == AM_W && am_run(b, slot, 0) == AM_W;
+    if (b->job->across) return b->scratch->side_by_side[slot];
     return b->args->tensor[slot].step == 1 && t->column + t->steps * AM_W <= t->column_end;
 }
 
@@ -97,8 +98,15 @@ static void am_gather_across(const am_block *b, int slot, float *to, float absen
     const am_tile *t = &b->tile;
     uint32_t type = am_block_type(b, slot);
     float line[AM_TILE];
+    bool plain = type == AM_F32 && b->args->tensor[slot].step == 1 && t->steps == AM_TILE;
     for (int l = 0, run; l < b->live; l += run) {
         run = am_run(b, slot, l);
+        if (plain) { /* trip counts that the compiler knows */
+            const float *from = (const float *)am_place(b, slot, l, t->column);
+            run = 1;
+            for (int j = 0; j < AM_TILE; j++) to[j * AM_W + l] = from[j];
+            continue;
+        }
         if (run >= 8) {
             for (int j = 0; j < t->steps; j++)
                 am_load_line(to + j * AM_W + l, am_place(b, slot, l, t->column + j), type, 1, run);
@@ -118,8 +126,15 @@ static void am_scatter_across(const am_block *b, int slot, const float *from, bo
     uint32_t type = am_block_type(b, slot);
     ptrdiff_t step = b->args->tensor[slot].step;
     float line[AM_TILE];
+    bool plain = type == AM_F32 && step == 1 && t->steps == AM_TILE && !add;
     for (int l = 0, run; l < b->live; l += run) {
         run = am_run(b, slot, l);
+        if (plain) {
+            float *at = (float *)am_place(b, slot, l, t->column);
+            run = 1;
+            for (int j = 0; j < AM_TILE; j++) at[j] = from[j * AM_W + l];
+            continue;
+        }
         if (run >= 8) {
             for (int j = 0; j < t->steps; j++) {
                 char *to = am_place(b, slot, l, t->column + j);

@@ -16,7 +16,8 @@
 /* Lanes of a vector step, the same at every level: the order of sums does not depend on the level. */
 #define AM_W 64
 #define AM_TILE 16        /* steps of a tile: 4 KiB a tensor */
-#define AM_KEEP_STEPS 1024 /* rows up to this many steps keep ROW_KEEP values: 256 KiB, part of L2 */
+#define AM_KEEP_STEPS 4096 /* rows up to this many steps keep ROW_KEEP values: 1 MiB; even from L3
+                            * they come faster than they are computed again */
 #define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */
 #define AM_LIST_STEPS 128 /* capacity of a lane of candidates */
 #define AM_MAX_IN 10      /* tensors of rows of one program */
@@ -112,6 +113,7 @@ typedef struct am_scratch {
     float values[AM_MAX_OUT][AM_W];
     int64_t at[3][AM_W];            /* the three indices of the rows of a block */
     int64_t row_at[AM_SLOTS][AM_W]; /* element of a row's first column */
+    bool side_by_side[AM_SLOTS];    /* across: all AM_W rows are neighbours in memory */
 } am_scratch;
 
 /* A row launch as one level runs it: unit u is part u % parts of block u / parts. */
@@ -130,7 +132,7 @@ typedef struct am_product_job {
 
 /* Sizes of the blocks of a product: a unit is one block of c. */
 #define AM_BLOCK_M 192
-#define AM_BLOCK_N 256
+#define AM_BLOCK_N 288 /* whole tiles of every level: 8, 24 and 32 wide */
 #define AM_BLOCK_K 256
 
 typedef struct am_product_scratch {

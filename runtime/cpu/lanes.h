@@ -51,7 +51,12 @@ static inline AM_ALWAYS_INLINE float am_from_bits(int32_t i) {
 #define am_float(i) ((float)(i))
 /* The conversion of a NaN is undefined in C. */
 #define am_int(x) ((int32_t)((x) == (x) ? (x) : 0.0f))
+#if defined(__SSE4_1__) || defined(__aarch64__)
 #define am_round(x) rintf(x)
+#else
+/* Without an instruction for it: 1.5 * 2^23 leaves no room for a fraction. For |x| < 2^22. */
+#define am_round(x) (((x) + 12582912.0f) - 12582912.0f)
+#endif
 #define am_sqrt(x) sqrtf(x)
 #define am_fabs(x) fabsf(x)
 #define am_row(v) (v)

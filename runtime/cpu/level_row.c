@@ -5,7 +5,11 @@
  * unit depends on no other, so the bits are the same whatever thread takes it. */
 #include "block.h"
 
-static const int32_t zero_columns[AM_W];
+static const int32_t no_columns[AM_W];
+/* 0 to AM_W - 1 */
+#define EIGHT(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
+static const int32_t lane_columns[AM_W] = {EIGHT(0),  EIGHT(8),  EIGHT(16), EIGHT(24),
+                                           EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)};
 
 static float identity(const am_cpu_row *p, int reduction) {
     return p->reductions[reduction] == AM_REDUCTION_MAX ? -AM_INF : 0.0f;
@@ -44,12 +48,23 @@ static void clear(am_block *b, int first, int count, float (*sums)[AM_W]) {
     for (int i = 0; i < count; i++) fill(sums[i], identity(b->program, first + i));
 }
 
+/* The tree that folds AM_W lanes, with trip counts that the compiler knows. */
+#define FOLD_HALF(h, a, b, op) for (int l = 0; l < h; l++) { float a = v[l], b = v[l + h]; v[l] = op; }
+#define FOLD_TREE(a, b, op) \
+    FOLD_HALF(32, a, b, op) FOLD_HALF(16, a, b, op) FOLD_HALF(8, a, b, op) \
+    FOLD_HALF(4, a, b, op) FOLD_HALF(2, a, b, op) FOLD_HALF(1, a, b, op)
+
 /* Along a row, folds lanes: lane 0 and, through spread, all have the result. */
 static void fold_lanes(am_block *b, int first, int count, float (*sums)[AM_W]) {
     if (b->job->across) return;
-    for (int i = 0; i < count; i++)
-        for (int h = AM_W / 2; h > 0; h /= 2)
-            combine(b->program, first + i, sums[i], sums[i] + h, h);
+    for (int i = 0; i < count; i++) {
+        float *v = sums[i];
+        if (b->program->reductions[first + i] == AM_REDUCTION_MAX) {
+            FOLD_TREE(low, high, low < high ? high : low)
+        } else {
+            FOLD_TREE(low, high, low + high)
+        }
+    }
 }
 
 /* Sums become row scalars. */
@@ -226,8 +241,8 @@ static void stage_1(am_block *b) {
     else if (stages & AM_STAGE_ELEMENTS_1) reduce(b, 0, b->scratch->sums);
     else return;
     if (!(stages & AM_STAGE_FOLD_1) && stages & AM_STAGE_PARTIAL) {
-        partials_write(b, b->program->sums[0],
-                       (fold_lanes(b, 0, b->program->sums[0], b->scratch->sums), b->scratch->sums));
+        fold_lanes(b, 0, b->program->sums[0], b->scratch->sums);
+        partials_write(b, b->program->sums[0], b->scratch->sums);
         return;
     }
     commit(b, 0, b->program->sums[0], b->scratch->sums);
@@ -359,8 +374,7 @@ static void finish_row(am_block *b) {
     if (raised != 0) am_cpu_raise(workspace(b, b->args->flags), (uint32_t)raised);
 }
 
-static void block_open(am_block *b, const am_row_job *job, int64_t unit, am_scratch *scratch,
-                       const int32_t *lane_columns) {
+static void block_open(am_block *b, const am_row_job *job, int64_t unit, am_scratch *scratch) {
     const am_row_args *a = job->args;
     int64_t row = a->row0 + unit / a->parts * job->block_rows;
     int64_t left = a->rows - row;
@@ -384,7 +398,7 @@ static void block_open(am_block *b, const am_row_job *job, int64_t unit, am_scra
     b->tile.indices = scratch->indices[0];
     b->tile.column_step = job->across ? 1 : AM_W;
     b->tile.column_end = b->column + b->columns;
-    b->tile.lane_column = job->across ? zero_columns : lane_columns;
+    b->tile.lane_column = job->across ? no_columns : lane_columns;
     for (int i = 0; i < b->program->in_count; i++)
         if (job->data[b->program->in[i].slot] == NULL)
             fill(scratch->constant[i], b->program->in[i].absent);
@@ -393,13 +407,11 @@ static void block_open(am_block *b, const am_row_job *job, int64_t unit, am_scra
 
 void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t unit, am_scratch *scratch);
 void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t unit, am_scratch *scratch) {
-    int32_t lane_columns[AM_W];
     am_block block, *b = &block;
     am_list list;
     int stages = job->args->stages, list_steps = 0;
     bool listed = false;
-    for (int l = 0; l < AM_W; l++) lane_columns[l] = l;
-    block_open(b, job, unit, scratch, lane_columns);
+    block_open(b, job, unit, scratch);
     load_scalars(b);
     if (stages & AM_STAGE_ONLINE || (job->online && !b->keep)) {
         stages_online(b);
