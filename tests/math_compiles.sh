@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compiles every row program of runtime/math/rows, forward and backward, in the forms that its skeletons
-# use: C (GCC and Clang, all warnings), OpenCL C 1.2 (a lane is float, or float16 with row scalars float
-# or float16) and GLSL. What must hold in all of them: the rules of runtime/math/am.h.
+# Compiles every row program of runtime/math/rows, forward and backward, in the forms that its
+# skeletons use: C (GCC and Clang, all warnings), OpenCL C 1.2 (a lane is float, or float16 with row
+# scalars float or float16) and GLSL. What must hold in all of them: the rules of runtime/math/am.h.
 # Exit 77: some compiler is missing, and all that are there have passed.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,7 +15,8 @@ cat > "$tmp/expand.h" <<'EOF'
 #include "row.h"
 #define CAT2(a, b) a##_##b
 #define CAT(a, b) CAT2(a, b)
-#define IN(slot, name, absent) const real name = am_sel(load_int(slot) < 0, LIT(absent), load(slot));
+#define IN(slot, name, absent) \
+    const real name = am_sel(load_int(slot) < 0, LIT(absent), load(slot));
 #define PARAM(slot, i, name) const rowf name = load_row(slot + i);
 #define CONST(i, name) const rowf name = load_row(i);
 #define INT(i, name) const rowi name = load_rowi(i);
@@ -36,7 +37,8 @@ cat > "$tmp/expand.h" <<'EOF'
 #define ROW(slot, name, e) store_row(slot, (e));
 #define FLAG(bit, condition) flag(bit, (condition) ? ROWLIT(1.0f) : ROWLIT(0.0f));
 #define ELEMENT ROW_IN(IN) const ints col = load_int(0); ROW_LET
-#define STAGE(reductions, keep) { reductions(DECLARE) { ELEMENT keep reductions(STEP) } reductions(FOLD) }
+#define STAGE(reductions, keep) \
+    { reductions(DECLARE) { ELEMENT keep reductions(STEP) } reductions(FOLD) }
 SCOPE void CAT(NAME, run)(void) {
     const int row_length = 7;
     ROW_PARAM(PARAM) ROW_CONST(CONST) ROW_INT(INT) ROW_INDEX(INDEX) ROW_VARS(VAR)
@@ -205,19 +207,15 @@ void flag(int bit, float v) { floats[bit] = v; }
 EOF
 
 # All programs in one file for each language: the macros of one must not reach the next.
-calls=
 for file in "$root"/runtime/math/rows/*.h; do
     name=$(basename "$file" .h)
     for direction in FORWARD BACKWARD; do
         printf '#define NAME %s_%s\n#define ROW_%s\n#include "rows/%s.h"\n#include "expand.h"\n' \
             "$name" "$direction" "$direction" "$name"
-        calls="$calls ${name}_${direction}_run();"
     done
 done > "$tmp/programs.h"
-for name in $(grep '^#define NAME' "$tmp/programs.h" | cut -d' ' -f3); do
-    echo "void ${name}_run(void);"
-done > "$tmp/prototypes.h"
-calls=$(grep '^#define NAME' "$tmp/programs.h" | sed 's/#define NAME \(.*\)/\1_run();/' | tr '\n' ' ')
+sed -n 's/#define NAME \(.*\)/void \1_run(void);/p' "$tmp/programs.h" > "$tmp/prototypes.h"
+calls=$(sed -n 's/#define NAME \(.*\)/\1_run();/p' "$tmp/programs.h" | tr '\n' ' ')
 (cat "$tmp/c.h" "$tmp/prototypes.h" "$tmp/programs.h") > "$tmp/all.c"
 (cat "$tmp/cl.h" "$tmp/prototypes.h" "$tmp/programs.h") > "$tmp/all.cl"
 (cat "$tmp/glsl.h" "$tmp/programs.h"; echo "void main() { $calls }") > "$tmp/all.comp"
@@ -239,8 +237,9 @@ check() {
 }
 
 include="-I$tmp -I$root/runtime/math"
-c="-std=c11 -Wall -Wextra -pedantic -Werror -Wno-unused-variable -fsyntax-only $include"
-cl="-x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror -Wno-unused-variable -fsyntax-only $include"
+warnings="-Wall -Wextra -Werror -Wno-unused-variable"
+c="-std=c11 $warnings -pedantic -fsyntax-only $include"
+cl="-x cl -cl-std=CL1.2 -Xclang -finclude-default-header $warnings -fsyntax-only $include"
 # The flags are lists of words.
 # shellcheck disable=SC2086
 {
@@ -249,7 +248,8 @@ cl="-x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror -
     check "OpenCL C, lanes float" clang $cl -DLANES=1 -DROWS=1 "$tmp/all.cl"
     check "OpenCL C, lanes float16 along a row" clang $cl -DLANES=16 -DROWS=1 "$tmp/all.cl"
     check "OpenCL C, lanes float16 across rows" clang $cl -DLANES=16 -DROWS=16 "$tmp/all.cl"
-    check "GLSL" glslangValidator -V --target-env vulkan1.1 $include -o "$tmp/all.spv" "$tmp/all.comp"
+    check "GLSL" glslangValidator -V --target-env vulkan1.1 $include -o "$tmp/all.spv" \
+        "$tmp/all.comp"
 }
 [ "$failed" = 0 ] || exit 1
 [ -z "$missing" ] || exit 77

@@ -8,9 +8,9 @@
  * a > 1 (wide): y has an infinite slope at the threshold, so that T itself could not hold an entry
  * near it. The threshold is kept as a value `ref` of z, and above it
  *     y = (rho^a + a k (z - ref))^(1/a).
- * A search (rho = 0) narrows (low, high], where F(low) >= 1 > F(high), until no z lies between: each
- * step interpolates log F over log (m - ref) and goes at least to the next z. Then ref = high, and F
- * is convex in rho, the entry of a z at ref: Newton again. */
+ * A search (rho = 0) narrows (low, high], where F(low) >= 1 > F(high), until no z lies between:
+ * each step interpolates log F over log (m - ref) and goes at least to the next z. Then ref = high,
+ * and F is convex in rho, the entry of a z at ref: Newton again. */
 #if defined(ROW_FORWARD)
 #include "../map.h"
 #define ROW_IN(I) MAP_IN(I)
@@ -22,8 +22,9 @@
     MAP_VARS(V)                                                                              \
     V(a)                                                                                     \
     V(wide)                                                                                  \
-    V(search) V(turn) V(ref) V(tau) V(rho) V(top) V(lift) V(low) V(low_f) V(low_gap) V(high) \
-        V(high_f) V(high_gap) V(inside) V(power) V(next) V(found)
+    V(search)                                                                                \
+    V(turn) V(ref) V(tau) V(rho) V(top) V(lift) V(low) V(low_f) V(low_gap) V(high) V(high_f) \
+        V(high_gap) V(inside) V(power) V(next) V(found)
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_T1                                                             \
     wide = a > 1.0f ? ROWLIT(1.0f) : ROWLIT(0.0f);                         \
