@@ -119,7 +119,8 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
     cl_program program = NULL;
     cl_int code = CL_SUCCESS;
     if (!source) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no memory for a source");
-    snprintf(options, sizeof options, "-cl-std=CL1.2 -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d", items,
+    /* -w: some drivers print warnings to the host's stderr */
+    snprintf(options, sizeof options, "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d", items,
              (unsigned)variants[variant].chip, AM_CL_LIST);
     hash = am_hash(am_hash(0, source, strlen(source)), options, strlen(options));
     hash = am_hash(hash, device->identity, strlen(device->identity));
