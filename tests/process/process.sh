@@ -10,6 +10,7 @@ device=${ANYMAX_TEST_DEVICE:-cpu}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0
+cd "$work" || exit 1
 export XDG_CACHE_HOME="$work/cache"
 mkdir "$XDG_CACHE_HOME"
 # The drivers have caches of their own, which are not the subject here.
