@@ -42,7 +42,7 @@ void bench_shape_text(char *text, size_t size, uint32_t rank, const int64_t *sha
 }
 
 const char *bench_standard_shape(const anymax_op_info *op, size_t index) {
-    static const char *const rows[] = {"65536x64", "4096x4096", "16x1000000", NULL};
+    static const char *const rows[] = {"65536x64", "4096x4096", "8x1000000", NULL};
     static const char *const pairs[] = {"1024x128", NULL};
     bool any_rank = op->inputs[0].shape && strstr(op->inputs[0].shape, "...");
     return any_rank ? rows[index] : pairs[index];

@@ -34,16 +34,19 @@ static bool sample_make(sample *s, const bench_case *c) {
     return s->row != NULL;
 }
 
-/* What a tensor has for each row: all its elements where it has none of its own. */
-static size_t per_row(const sample *s, const call_tensor *t, bool *shared) {
-    *shared = t->array.count == s->n && t->tensor.rank == 1 && s->all != s->n;
-    return *shared ? s->n : t->array.count / s->all;
+/* Inputs such as a prior are shared by all rows: the registry gives them no "..." where x has it.
+ */
+static bool is_shared(const anymax_op_info *op, const char *name) {
+    const anymax_op_tensor *entry = op_input(op, name);
+    return entry && strstr(op->inputs[0].shape, "...") && !strstr(entry->shape, "...");
 }
 
 /* The checked rows of a tensor, in the tensor's own type. */
-static bool take_rows(const sample *s, const call_tensor *from, call_tensor *to, io_error *error) {
-    bool shared;
-    size_t length = per_row(s, from, &shared), rows = shared ? 1 : s->rows, i;
+static bool take_rows(const sample *s, const anymax_op_info *op, const call_tensor *from,
+                      call_tensor *to, io_error *error) {
+    bool shared = is_shared(op, from->name);
+    size_t length = shared ? from->array.count : from->array.count / s->all;
+    size_t rows = shared ? 1 : s->rows, i;
     size_t bytes = length * io_dtype_size(from->array.dtype);
     bool flat = shared || (length == 1 && from->tensor.rank == 1);
     int64_t shape[2];
@@ -140,7 +143,7 @@ static bool check_rows(const bench_case *c, const sample *s, io_error *error) {
     if (!good) return io_fail(error, "cannot be checked: no memory");
     part->op = c->op;
     for (i = 0; i < c->call.tensors && good; i++) {
-        good = take_rows(s, &c->call.tensor[i], &part->tensor[i], error);
+        good = take_rows(s, c->op, &c->call.tensor[i], &part->tensor[i], error);
         part->tensors += good;
     }
     if (good && !compute(part, c, s, memory)) good = io_fail(error, "cannot be checked: no memory");

@@ -13,8 +13,8 @@ void digits_show_table(const digits_data *data, const cmd_devices_open *devices,
     size_t d;
     int which;
     cmd_table_start(&table, "lrrrrrrl");
-    cmd_table_add(&table,
-                  "device\taccuracy\tconfidence\tcross-entropy\toff by\tof allowed\tms\tname");
+    cmd_table_add(
+        &table, "device\taccuracy\tconfidence\tcross-entropy\toff by\tof allowed\tfirst ms\tname");
     for (d = 0; d < devices->count; d++) {
         const anymax_device_info *info = anymax_device_get_info(devices->device[d]);
         const digits_result *r = &results[d];
@@ -30,7 +30,8 @@ void digits_show_table(const digits_data *data, const cmd_devices_open *devices,
     }
     cmd_table_print(&table);
     printf("\nconfidence: mean probability of the likeliest class; off by: largest distance from "
-           "double\nprecision, and what part of the tolerance that is; ms: three operations on %zu "
+           "double\nprecision, and what part of the tolerance that is; first ms: three operations "
+           "on %zu "
            "rows, first calls.\n",
            data->count);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define MIN_ROUNDS 7
+#define FEW_ROUNDS 3 /* of work so slow that more would take ten times what was asked for */
 #define MAX_ROUNDS 101
 #define ROUND_SECONDS 2e-4 /* shorter rounds are lost in the clock and in wake-ups */
 
@@ -29,15 +30,16 @@ static bool round_of(bool (*work)(void *), void *user, size_t batch, double *sec
 }
 
 bool timing_measure(bool (*work)(void *user), void *user, double seconds, timing *out) {
-    double round[MAX_ROUNDS], warm, end;
+    double round[MAX_ROUNDS], warm, start;
     if (!round_of(work, user, 1, &out->first_ns) || !round_of(work, user, 2, &warm)) return false;
     out->batch =
         warm < ROUND_SECONDS ? (size_t)(ROUND_SECONDS / (warm > 1e-7 ? warm : 1e-7)) + 1 : 1;
-    end = timing_now() + seconds;
-    out->rounds = 0;
-    while (out->rounds < MAX_ROUNDS && (out->rounds < MIN_ROUNDS || timing_now() < end)) {
+    start = timing_now();
+    for (out->rounds = 0; out->rounds < MAX_ROUNDS; out->rounds++) {
+        double spent = timing_now() - start;
+        size_t enough = spent > 10 * seconds ? FEW_ROUNDS : MIN_ROUNDS;
+        if (out->rounds >= enough && spent >= seconds) break;
         if (!round_of(work, user, out->batch, &round[out->rounds])) return false;
-        out->rounds++;
     }
     qsort(round, out->rounds, sizeof *round, ascending);
     out->first_ns *= 1e9;
