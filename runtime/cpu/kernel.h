@@ -18,6 +18,7 @@
 #define AM_TILE 16        /* steps of a tile: 4 KiB a tensor */
 #define AM_KEEP_STEPS 4096 /* rows up to this many steps keep ROW_KEEP values: 1 MiB; even from L3
                             * they come faster than they are computed again */
+#define AM_SUM_STEPS 1024 /* after this many steps a sum goes into a second one: it drifts less */
 #define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */
 #define AM_LIST_STEPS 128 /* capacity of a lane of candidates */
 #define AM_MAX_IN 10      /* tensors of rows of one program */
@@ -109,6 +110,7 @@ typedef struct am_scratch {
     float scalars[AM_MAX_SCALARS][AM_W];
     int32_t indices[AM_MAX_INDEX][AM_W];
     float sums[AM_MAX_SUMS][AM_W];
+    float older[AM_MAX_SUMS][AM_W]; /* of long rows: what was summed before */
     float more[AM_MAX_SUMS][AM_W];
     float values[AM_MAX_OUT][AM_W];
     int64_t at[3][AM_W];            /* the three indices of the rows of a block */

@@ -55,15 +55,16 @@ static void pack(const operand *o, int sides, int deeps, int width, float *to) {
     }
 }
 
+/* Adds to c. The sum over the k of a block is apart from that of the blocks, so it drifts less. */
 static void tile(const float *restrict a, const float *restrict b, int deeps, float *restrict c) {
     float sum[TILE_M][TILE_N];
     for (int i = 0; i < TILE_M; i++)
-        for (int j = 0; j < TILE_N; j++) sum[i][j] = c[i * AM_BLOCK_N + j];
+        for (int j = 0; j < TILE_N; j++) sum[i][j] = 0.0f;
     for (int k = 0; k < deeps; k++, a += TILE_M, b += TILE_N)
         for (int i = 0; i < TILE_M; i++)
             for (int j = 0; j < TILE_N; j++) sum[i][j] = am_fma(a[i], b[j], sum[i][j]);
     for (int i = 0; i < TILE_M; i++)
-        for (int j = 0; j < TILE_N; j++) c[i * AM_BLOCK_N + j] = sum[i][j];
+        for (int j = 0; j < TILE_N; j++) c[i * AM_BLOCK_N + j] += sum[i][j];
 }
 
 static void write_block(const am_product_job *job, int64_t at, int rows, int columns, float *c) {

@@ -76,13 +76,25 @@ static void commit(am_block *b, int first, int count, float (*sums)[AM_W]) {
 
 /* ------------------------------------------------------------- elements */
 
+/* Puts `sums` into `older`, and begins anew. */
+static void retire(am_block *b, int first, int count, float (*sums)[AM_W], float (*older)[AM_W]) {
+    for (int i = 0; i < count; i++) combine(b->program, first + i, older[i], sums[i], AM_W);
+    clear(b, first, count, sums);
+}
+
 static void reduce(am_block *b, int stage, float (*sums)[AM_W]) {
-    clear(b, first_of(b->program, stage), b->program->sums[stage], sums);
+    int first = first_of(b->program, stage), count = b->program->sums[stage];
+    bool is_long = b->steps > AM_SUM_STEPS;
+    clear(b, first, count, sums);
+    if (is_long) clear(b, first, count, b->scratch->older);
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
+        if (step % AM_SUM_STEPS == 0 && step > 0) retire(b, first, count, sums, b->scratch->older);
         am_tile_open(b, step);
         if (stage == 2 && b->program->keep != NULL && !b->kept) b->program->keep(&b->tile);
         b->program->stage[stage](&b->tile, sums[0]);
     }
+    for (int i = 0; is_long && i < count; i++)
+        combine(b->program, first + i, sums[i], b->scratch->older[i], AM_W);
     b->held = b->hold;
     if (stage == 1) b->kept = b->keep;
 }
@@ -101,20 +113,26 @@ static void distances(float *w, const float *anchor, const float *higher) {
 static void reduce_online(am_block *b, float (*sums)[AM_W]) {
     const am_cpu_row *p = b->program;
     int n1 = p->sums[0];
-    float(*tile_sums)[AM_W] = b->scratch->more;
+    int n2 = p->sums[1];
+    bool is_long = b->steps > AM_SUM_STEPS;
+    float(*tile_sums)[AM_W] = b->scratch->more, (*older)[AM_W] = b->scratch->older;
     float *anchor = b->scratch->scalars[0], w[AM_W];
-    clear(b, 0, n1 + p->sums[1], sums);
+    clear(b, 0, n1 + n2, sums);
+    if (is_long) clear(b, n1, n2, older);
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
+        if (step % AM_SUM_STEPS == 0 && step > 0) retire(b, n1, n2, sums + n1, older);
         am_tile_open(b, step);
         clear(b, 0, n1, tile_sums);
         p->stage[0](&b->tile, tile_sums[0]);
         for (int i = 0; i < n1; i++) combine(p, i, tile_sums[i], sums[i], AM_W);
         distances(w, sums[0], tile_sums[0]);
         p->move(b->scratch->scalars[0], b->args, sums[n1], w);
+        if (is_long) p->move(b->scratch->scalars[0], b->args, older[0], w);
         memcpy(sums, tile_sums, (size_t)n1 * sizeof *sums);
         memcpy(anchor, sums[0], sizeof *sums);
         p->stage[1](&b->tile, sums[n1]);
     }
+    for (int i = 0; is_long && i < n2; i++) combine(p, n1 + i, sums[n1 + i], older[i], AM_W);
     b->held = b->hold;
 }
 
