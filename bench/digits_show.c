@@ -29,11 +29,11 @@ void digits_show_table(const digits_data *data, const cmd_devices_open *devices,
                       1000 * r->seconds, info->name);
     }
     cmd_table_print(&table);
-    printf("\nconfidence: mean probability of the likeliest class; off by: largest distance from "
-           "double\nprecision, and what part of the tolerance that is; first ms: three operations "
-           "on %zu "
-           "rows, first calls.\n",
-           data->count);
+    printf(
+        "\nconfidence: mean probability of the likeliest class; off by: largest distance from "
+        "double\nprecision, and what part of the tolerance that is; first ms: three operations on "
+        "%zu rows,\ncompiling included.\n",
+        data->count);
 }
 
 static void show_row_of_pixels(const digits_data *data, const digits_result *result, size_t row) {
