@@ -31,9 +31,11 @@ void *am_alloc_zero(size_t count, size_t size_bytes) {
 /* The block's own address is kept in front of it: neither aligned_alloc nor posix_memalign is
  * everywhere. `alignment` is a power of two. */
 void *am_alloc_aligned(size_t alignment, size_t size_bytes) {
-    size_t extra = alignment + sizeof(void *);
+    size_t extra;
     char *block;
     uintptr_t at;
+    if (alignment < sizeof(void *)) alignment = sizeof(void *);
+    extra = alignment + sizeof(void *);
     if (size_bytes > SIZE_MAX - extra || refused()) return NULL;
     block = malloc(size_bytes + extra);
     if (!block) return NULL;
