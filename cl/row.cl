@@ -6,7 +6,8 @@
  * registers (whole rows of up to AM_CHIP * lanes columns). Bytes: each stage reads the inputs once,
  * on chip only the first does; the finish writes the outputs.
  * Local memory of a group: 4 * AM_ITEMS * (sums of the largest stage + AM_LIST); on CPUs what the host
- * passes as `area`. Every barrier is in control flow that depends on args alone. Names of the skeleton
+ * passes as `area`. Barriers stand at top level, or in loops of at least one turn whose count depends on
+ * args alone: a stage that a launch leaves out reduces nothing, but passes the same barriers. Names of the skeleton
  * have an underscore or are macros, so that programs are free to use short ones. */
 #ifndef ROW_SKELETON
 #define ROW_SKELETON
@@ -107,7 +108,9 @@
 #define AM_ANY(c) (c)
 #define LIST(j) list_words[(j) * AM_ITEMS + local_id]
 #if AM_CHIP
-#if defined(__clang__) || defined(cl_nv_pragma_unroll)
+#if defined(AM_ROLLED)
+#define AM_UNROLL
+#elif defined(__clang__) || defined(cl_nv_pragma_unroll)
 #define AM_UNROLL _Pragma("unroll")
 #else
 #define AM_UNROLL
@@ -284,12 +287,13 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 
 #if ROW_HAS_1
     ROW_S1_GUARDED(LANE) ROW_S2(LANE)
-    const int turns_1 = (do_stages & (AM_STAGE_ELEMENTS_1 | AM_STAGE_FOLD_1)) != 0;
-    for (int stage_turn = 0; stage_turn < turns_1; stage_turn++) {
+    {
+        const bool is_active = (do_stages & (AM_STAGE_ELEMENTS_1 | AM_STAGE_FOLD_1)) != 0;
 #if AM_CHIP
         ELEMENTS(ROW_S1_GUARDED, NONE)
 #else
-        if (do_stages & AM_STAGE_FOLD_1) {
+        if (!is_active) {
+        } else if (do_stages & AM_STAGE_FOLD_1) {
             FOLD(ROW_S1_GUARDED, is_online ? AM_R1 + AM_R2 : AM_R1, 0)
 #if ROW_HAS_MOVE
         } else if (is_online) {
@@ -317,11 +321,11 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
         REDUCE(ROW_S1_GUARDED)
 #if !AM_CHIP
-        if (is_partial && !is_online && !(do_stages & AM_STAGE_FOLD_1)) {
+        if (is_active && is_partial && !is_online && !(do_stages & AM_STAGE_FOLD_1)) {
             ROW_S1_GUARDED(PARTIAL_PUT_1)
         } else
 #endif
-        {
+        if (is_active) {
             ROW_T1
         }
     }
@@ -346,10 +350,13 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
 
 #if ROW_HAS_2
+    {
     const bool fold_2 = (do_stages & AM_STAGE_FOLD_2) != 0;
     int turns_2 = fold_2 ? 1 : 0;
     if (do_stages & AM_STAGE_ELEMENTS_2) turns_2 += is_partial ? 1 : args.iterations;
-    for (int stage_turn = 0; stage_turn < turns_2; stage_turn++) {
+    const bool is_active = turns_2 > 0;
+    int stage_turn = 0;
+    do {
 #if AM_CHIP
         ROW_S2(RESET)
         ELEMENTS(ROW_S2, KEEP_PUT)
@@ -358,7 +365,8 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
         if (!is_online || is_folding) {
             ROW_S2(RESET)
         }
-        if (is_folding && !is_online) {
+        if (!is_active) {
+        } else if (is_folding && !is_online) {
             FOLD(ROW_S2, AM_R2, 0)
 #if ROW_HAS_MOVE
         } else if (is_folding) {
@@ -384,7 +392,7 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
         REDUCE(ROW_S2)
 #if !AM_CHIP
-        if (is_partial && !is_folding) {
+        if (is_active && is_partial && !is_folding) {
             if (is_online) {
                 ROW_S1_GUARDED(PARTIAL_PUT_BOTH_1) ROW_S2(PARTIAL_PUT_BOTH_2)
             } else {
@@ -392,20 +400,22 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
             }
         } else
 #endif
-        {
+        if (is_active) {
             ROW_T2
         }
+    } while (++stage_turn < turns_2);
     }
 #endif
 
 #if ROW_HAS_3
     ROW_S3(LANE)
-    const int turns_3 = (do_stages & (AM_STAGE_ELEMENTS_3 | AM_STAGE_FOLD_3)) != 0;
-    for (int stage_turn = 0; stage_turn < turns_3; stage_turn++) {
+    {
+        const bool is_active = (do_stages & (AM_STAGE_ELEMENTS_3 | AM_STAGE_FOLD_3)) != 0;
 #if AM_CHIP
         ELEMENTS(ROW_S3, KEEP_GET)
 #else
-        if (do_stages & AM_STAGE_FOLD_3) {
+        if (!is_active) {
+        } else if (do_stages & AM_STAGE_FOLD_3) {
             FOLD(ROW_S3, AM_R3, 0)
 #if ROW_HAS_CANDIDATE
         } else if (is_listed) {
@@ -417,11 +427,11 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
         REDUCE(ROW_S3)
 #if !AM_CHIP
-        if (is_partial && !(do_stages & AM_STAGE_FOLD_3)) {
+        if (is_active && is_partial && !(do_stages & AM_STAGE_FOLD_3)) {
             ROW_S3(PARTIAL_PUT_3)
         } else
 #endif
-        {
+        if (is_active) {
             ROW_T3
         }
     }

@@ -82,7 +82,7 @@
 #define ROW_STORE(p, type, near, at, v) am_store(p, type, near, at, v, row_live)
 #define ROW_LOAD_INDEX(p, type, at) am_load_indices(p, type, at)
 #define REDUCE(S) S(REDUCE_ROWS)
-#define REDUCE_ROWS(op, name, e) name = name##_v;
+#define REDUCE_ROWS(op, name, e) if (is_active) name = name##_v;
 #define RAISE(bit, c) \
     if (args.flags >= 0 && any((c) && row_live)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
 
@@ -122,7 +122,7 @@
 #define ROW_STORE(p, type, near, at, v) am_store1(p, type, at, v)
 #define ROW_LOAD_INDEX(p, type, at) am_load_index(p, type, at)
 #define REDUCE(S) S(REDUCE_LANES)
-#define REDUCE_LANES(op, name, e) name = am_fold_##op(name##_v);
+#define REDUCE_LANES(op, name, e) if (is_active) name = am_fold_##op(name##_v);
 #define RAISE(bit, c) \
     if (args.flags >= 0 && (c)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
 
@@ -164,19 +164,23 @@
 #define ROW_LOAD_INDEX(p, type, at) am_load_index(p, type, at)
 /* All sums of a stage climb together, a barrier a step. */
 #define REDUCE(S)                                                         \
-    S(TREE_PUT) barrier(CLK_LOCAL_MEM_FENCE);                             \
-    for (int tree_half = row_lanes >> 1; tree_half > 0; tree_half >>= 1) { \
-        if (this_lane < tree_half) {                                      \
-            S(TREE_STEP)                                                  \
-        }                                                                 \
-        barrier(CLK_LOCAL_MEM_FENCE);                                     \
-    }                                                                     \
-    S(TREE_GET) barrier(CLK_LOCAL_MEM_FENCE);
+    {                                                                     \
+        int tree_half = row_lanes >> 1;                                   \
+        S(TREE_PUT) barrier(CLK_LOCAL_MEM_FENCE);                         \
+        do {                                                              \
+            if (this_lane < tree_half) {                                  \
+                S(TREE_STEP)                                              \
+            }                                                             \
+            barrier(CLK_LOCAL_MEM_FENCE);                                 \
+            tree_half >>= 1;                                              \
+        } while (tree_half > 0);                                          \
+        S(TREE_GET) barrier(CLK_LOCAL_MEM_FENCE);                         \
+    }
 #define TREE(name) tree_words[at_##name * AM_ITEMS + local_id]
 #define TREE_PUT(op, name, e) TREE(name) = name##_v;
 #define TREE_STEP(op, name, e) \
     TREE(name) = op##_OP(TREE(name), tree_words[at_##name * AM_ITEMS + local_id + tree_half * tree_hop]);
-#define TREE_GET(op, name, e) name = tree_words[at_##name * AM_ITEMS + tree_root];
+#define TREE_GET(op, name, e) if (is_active) name = tree_words[at_##name * AM_ITEMS + tree_root];
 #define RAISE(bit, c)                                              \
     if (args.flags >= 0 && row_live && this_lane == 0 && (c))      \
         atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));

@@ -248,8 +248,9 @@ static anymax_status cl_open(uint32_t index, const am_device_options *options,
     device->api = am_cl_load();
     device->id = c.id;
     device->options = *options;
+    device->is_cpu = type_of(device->api, c.id) == ANYMAX_DEVICE_CPU;
     device->cpu_shape = options->pretend.shape == AM_SHAPE_AUTO
-                            ? type_of(device->api, c.id) == ANYMAX_DEVICE_CPU
+                            ? device->is_cpu
                             : options->pretend.shape == AM_SHAPE_CPU;
     set_identity(device, c.platform);
     set_limits(device, out_limits);

@@ -100,7 +100,8 @@ struct am_backend_device {
     cl_context context;
     am_device_options options;
     char identity[1024]; /* device, driver, platform: part of the cache key */
-    bool cpu_shape;
+    bool is_cpu;
+    bool cpu_shape;          /* as is_cpu, unless forced */
     uint32_t units;          /* compute units */
     uint32_t max_groups;     /* of one dispatch */
     uint32_t group_items;    /* largest group that the device allows */
