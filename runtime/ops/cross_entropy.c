@@ -68,13 +68,31 @@ static am_value weight_of(am_plan *plan, const anymax_tensor *weight, am_value x
     return AM_NO_VALUE;
 }
 
+/* How much each row counts in a mean. Forward, the loss's own program tells; backward this does, which
+ * need not read x. */
+static void count_rows(am_plan *plan, const am_row_step *loss, uint32_t axis, am_value counted) {
+    bool probabilities = loss->param[3] > 0.0f, uniform = probabilities || loss->value[2] < 0;
+    am_row_step step;
+    int64_t classes = am_plan_ok(plan) ? am_plan_shape(plan, loss->like)[axis] : 0;
+    /* Without weights one column tells as much as all. */
+    step = am_plan_row_step(AM_FAMILY(target_weight),
+                            uniform ? am_plan_slice(plan, loss->like, axis, 0, classes ? 1 : 0) : loss->like, axis);
+    step.value[0] = loss->value[2];
+    step.value[1] = counted;
+    step.value[3] = loss->value[3];
+    step.param[0] = uniform ? 1.0f : 0.0f;
+    step.iparam[0] = probabilities ? -1 : loss->iparam[0];
+    step.iparam[1] = probabilities || classes > INT32_MAX ? INT32_MAX : (int32_t)classes;
+    am_plan_row_add(plan, &step);
+}
+
 /* The plan of both directions. */
 static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, const arguments *a) {
     am_plan *plan = am_plan_begin(stream, "cross_entropy");
     bool reduced = d->reduction != ANYMAX_REDUCE_NONE;
     int64_t rows[ANYMAX_MAX_RANK] = {0};
     uint32_t axis, rank;
-    am_value x, loss, lse, per_row;
+    am_value x, loss, lse, per_row, counted;
     am_row_step step;
     am_plan_in_place(plan); /* x is last read by the step that writes grad_x */
     check_one_target(plan, a);
@@ -107,12 +125,14 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
         exact_rows(plan, "target_prob", step.value[1], am_plan_rank(plan, x), am_plan_shape(plan, x));
     step.value[4] = per_row;
     step.value[5] = lse;
-    if (reduced) step.value[6] = am_plan_scratch(plan, rank, rows);
+    counted = reduced ? am_plan_scratch(plan, rank, rows) : AM_NO_VALUE;
+    if (!a->backward) step.value[6] = counted;
     am_plan_row_add(plan, &step);
     if (reduced) {
         am_row_step mean = am_plan_row_step(AM_FAMILY(weighted_mean), am_plan_flat(plan, per_row), 0);
         mean.value[0] = mean.like;
-        mean.value[1] = am_plan_flat(plan, step.value[6]);
+        if (a->backward) count_rows(plan, &step, axis, counted);
+        mean.value[1] = am_plan_flat(plan, counted);
         mean.value[2] = loss;
         mean.param[0] = d->reduction == ANYMAX_REDUCE_MEAN ? 1.0f : 0.0f;
         am_plan_row_add(plan, &mean);
