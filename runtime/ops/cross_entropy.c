@@ -71,16 +71,16 @@ static am_value weight_of(am_plan *plan, const anymax_tensor *weight, am_value x
 /* How much each row counts in a mean. Forward, the loss's own program tells; backward this does, which
  * need not read x. */
 static void count_rows(am_plan *plan, const am_row_step *loss, uint32_t axis, am_value counted) {
-    bool probabilities = loss->param[3] > 0.0f, uniform = probabilities || loss->value[2] < 0;
+    bool probabilities = loss->param[3] > 0.0f, alike = probabilities || loss->value[2] < 0;
     am_row_step step;
     int64_t classes = am_plan_ok(plan) ? am_plan_shape(plan, loss->like)[axis] : 0;
     /* Without weights one column tells as much as all. */
     step = am_plan_row_step(AM_FAMILY(target_weight),
-                            uniform ? am_plan_slice(plan, loss->like, axis, 0, classes ? 1 : 0) : loss->like, axis);
-    step.value[0] = loss->value[2];
+                            alike ? am_plan_slice(plan, loss->like, axis, 0, classes ? 1 : 0) : loss->like, axis);
+    if (!alike) step.value[0] = loss->value[2];
     step.value[1] = counted;
     step.value[3] = loss->value[3];
-    step.param[0] = uniform ? 1.0f : 0.0f;
+    step.param[0] = alike ? 1.0f : 0.0f;
     step.iparam[0] = probabilities ? -1 : loss->iparam[0];
     step.iparam[1] = probabilities || classes > INT32_MAX ? INT32_MAX : (int32_t)classes;
     am_plan_row_add(plan, &step);
