@@ -77,8 +77,17 @@ static double draw(work *w, size_t row, size_t k, size_t peak) {
     }
 }
 
+/* Numbers that the case brings along. */
+static double *given(work *w, const double *values, size_t count) {
+    double *copy = array(w, count);
+    for (size_t i = 0; i < count; i++) copy[i] = number_round(w->c->in, values[i]);
+    return copy;
+}
+
 static double *scores(work *w) {
-    double *x = array(w, w->rows * w->n), infinite = (double)INFINITY;
+    double *x, infinite = (double)INFINITY;
+    if (w->c->given_x) return given(w, w->c->given_x, w->rows * w->n);
+    x = array(w, w->rows * w->n);
     for (size_t r = 0; r < w->rows; r++) {
         size_t peak = (size_t)rng_below(&w->random, (int64_t)(w->n ? w->n : 1));
         for (size_t k = 0; k < w->n; k++) {
@@ -131,7 +140,8 @@ static const double *give_spread(work *w, const char *name, spread kind) {
     int64_t shape[ANYMAX_MAX_RANK], n = (int64_t)w->n;
     double *full, *base;
     if (kind == SPREAD_NONE) return NULL;
-    base = random_array(w, total, 2, c->in);
+    base = kind == SPREAD_FULL && c->given_bias ? given(w, c->given_bias, total)
+                                                : random_array(w, total, 2, c->in);
     for (size_t i = 0; i < total && c->fill == FILL_MASKED; i += 7) base[i] = -(double)INFINITY;
     if (kind == SPREAD_FULL) {
         base = repeat(w, base);
@@ -226,6 +236,10 @@ static void map_case(work *w) {
 static double *targets(work *w) {
     double *t = array(w, w->rows);
     const op_case *c = w->c;
+    if (c->given_target) {
+        memcpy(t, c->given_target, w->rows * sizeof *t);
+        return t;
+    }
     size_t classes = w->n == 0 ? 1 : c->index == ANYMAX_U8 && w->n > 256 ? 256 : w->n;
     int64_t ignored = c->ignore_index.set ? c->ignore_index.value : -100;
     for (size_t i = 0; i < w->rows; i++) {
@@ -252,6 +266,7 @@ static void cross_entropy_inputs(work *w) {
         double *q = random_array(w, w->rows * w->n, 1, c->in);
         for (size_t i = 0; i < w->rows * w->n; i++)
             q[i] = isfinite(r->x[i]) ? number_round(c->in, fabs(q[i]) / (double)w->n) : 0;
+        if (c->given_prob) q = given(w, c->given_prob, w->rows * w->n);
         r->target_prob = repeat(w, q);
         give(w, "target_prob", r->target_prob, c->in);
     } else {
@@ -261,6 +276,7 @@ static void cross_entropy_inputs(work *w) {
     if (c->weight) {
         double *weight = random_array(w, w->n, 1, c->in);
         for (size_t i = 0; i < w->n; i++) weight[i] = fabs(weight[i]);
+        if (c->given_weight) weight = given(w, c->given_weight, w->n);
         r->weight = weight;
         give_column(w, "weight", weight, c->in);
     }

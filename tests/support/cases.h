@@ -52,6 +52,8 @@ typedef struct op_case {
     bool no_up_loss, no_up_lse, no_lse;
     bool symmetric, plain_dot;
     int64_t negatives;
+    /* Values instead of random ones, rows one after the other. */
+    const double *given_x, *given_bias, *given_target, *given_prob, *given_weight;
     const char *only; /* the one gradient asked for, e.g. "grad.key" */
 } op_case;
 
