@@ -72,15 +72,30 @@ int am_row_at(ivec3 place, ivec4 t, int s2) {
         const int col = am_inside ? am_first + am_c : -1;                        \
         ROW_IN(AM_GET) ROW_LET BODY                                              \
     }
-#define AM_PASS(BODY)                                                            \
+#define AM_PASS(BODY, END)                                                       \
     AM_BLOCKS {                                                                  \
         if (!CHIP) { AM_READ_BLOCK }                                             \
         AM_COLUMNS(BODY)                                                         \
+        END                                                                      \
     }
+/* Sums of AM_CHUNK turns are added up first, then added to the lane's: rounding grows with the sum of
+ * the two counts, not with their product. */
+#define AM_CHUNK 32
+#define AM_CHUNKS                                                                \
+    for (int am_from = 0; am_from < am_blocks; am_from += AM_CHUNK)
+#define AM_CHUNK_BLOCKS                                                          \
+    for (int am_block = am_from, am_to = min(am_from + AM_CHUNK, am_blocks); am_block < am_to; am_block++)
 #define AM_STAGE(S, KEEP)                                                        \
     {                                                                            \
         S(AM_LANE)                                                               \
-        AM_PASS(KEEP S(AM_STEP))                                                 \
+        AM_CHUNKS {                                                              \
+            S(AM_OPEN)                                                           \
+            AM_CHUNK_BLOCKS {                                                    \
+                if (!CHIP) { AM_READ_BLOCK }                                     \
+                AM_COLUMNS(KEEP S(AM_STEP))                                      \
+            }                                                                    \
+            S(AM_CLOSE)                                                          \
+        }                                                                        \
         AM_REDUCE(S)                                                             \
     }
 
@@ -193,7 +208,7 @@ void main() {
     if (FINISH) {
 #if ROW_HAS_OUT
         ROW_OUT(AM_OUT_BASE)
-        AM_PASS(ROW_KEEP(AM_KEPT) ROW_OUT(AM_OUT))
+        AM_PASS(ROW_KEEP(AM_KEPT) ROW_OUT(AM_OUT), )
 #endif
         if (am_writes && am_part == 0) {
             ROW_ROW(AM_ROW_OUT)
