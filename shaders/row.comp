@@ -72,11 +72,10 @@ int am_row_at(ivec3 place, ivec4 t, int s2) {
         const int col = am_inside ? am_first + am_c : -1;                        \
         ROW_IN(AM_GET) ROW_LET BODY                                              \
     }
-#define AM_PASS(BODY, END)                                                       \
+#define AM_PASS(BODY)                                                            \
     AM_BLOCKS {                                                                  \
         if (!CHIP) { AM_READ_BLOCK }                                             \
         AM_COLUMNS(BODY)                                                         \
-        END                                                                      \
     }
 /* Sums of AM_CHUNK turns are added up first, then added to the lane's: rounding grows with the sum of
  * the two counts, not with their product. */
@@ -208,7 +207,7 @@ void main() {
     if (FINISH) {
 #if ROW_HAS_OUT
         ROW_OUT(AM_OUT_BASE)
-        AM_PASS(ROW_KEEP(AM_KEPT) ROW_OUT(AM_OUT), )
+        AM_PASS(ROW_KEEP(AM_KEPT) ROW_OUT(AM_OUT))
 #endif
         if (am_writes && am_part == 0) {
             ROW_ROW(AM_ROW_OUT)

@@ -14,14 +14,6 @@ shared float am_shared[AM_GROUP * AM_RMAX];
 #define AM_STEP(op, n, e) n##_v = op##_OP(n##_v, (e));
 #define AM_CLOSE(op, n, e) n##_v = op##_OP(n##_before, n##_v);
 
-/* Long sums in two levels: after AM_RETIRE_BLOCKS blocks a lane's sum goes into n_w, so that it drifts
- * less and small terms are not lost beside a large one. */
-#define AM_OLDER(op, n, e) real n##_w = op##_NONE;
-#define AM_RETIRE(op, n, e) n##_w = op##_OP(n##_w, n##_v); n##_v = op##_NONE;
-#define AM_JOIN(op, n, e) n##_v = op##_OP(n##_w, n##_v);
-#define AM_RETIRE_BLOCKS (64 / UNROLL)
-#define AM_TIME_TO_RETIRE (!CHIP && am_block % AM_RETIRE_BLOCKS == AM_RETIRE_BLOCKS - 1)
-
 #define AM_ALONE(op, n, e) n = n##_v;
 #define AM_SHARE(op, n, e) am_shared[am_j++ * AM_GROUP + am_lid] = n##_v;
 #define AM_HALVE(op, n, e)                                                       \
@@ -97,16 +89,6 @@ shared float am_shared[AM_GROUP * AM_RMAX];
         const real am_d = am_sel(m_v - (anchor) > -3.0e38f, m_v - (anchor), -3.0e38f); \
         const real w = am_sel(am_visible(m_v), am_d, 0.0f);                      \
         ROW_S2(AM_OLD) ROW_MOVE(AM_MOVED)                                        \
-    }
-/* The same for the retired sums, which are relative to m_w. */
-#define AM_OLD_W(op, n, e) const real n = n##_w;
-#define AM_MOVED_W(n, e) n##_w = am_sel(w < 0.0f, (e), n##_w);
-#define AM_MOVE_RETIRED                                                          \
-    {                                                                            \
-        const real am_d = am_sel(m_w - m_v > -3.0e38f, m_w - m_v, -3.0e38f);     \
-        const real w = am_sel(am_visible(m_w), am_d, 0.0f);                      \
-        ROW_S2(AM_OLD_W) ROW_MOVE(AM_MOVED_W)                                    \
-        m_w = m_v;                                                               \
     }
 /* A block of columns at a time: one move for all of them. The sums of a chunk begin at 0; what came
  * before, relative to an anchor of its own, is moved and added at the end. */

@@ -137,7 +137,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     if (!s.chip) {
         s.unroll = at_most(s.unroll, dev->cpu_shape ? AM_VK_STREAM_UNROLL : GPU_STREAM_UNROLL);
         fit_trips(dev, length, passes, most, &s);
-        if (online) s.stages |= AM_STAGE_ONLINE;
+        if (online && s.unroll > 1) s.stages |= AM_STAGE_ONLINE; /* else a move for each column */
     }
     if (s.lanes == 1)
         s.reduce = AM_VK_ALONE;
