@@ -29,7 +29,8 @@ AM_FN real am_exp_negative(real x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r) * r + r + 1.0f;
-    return am_sel(x < -87.3f, LIT(0.0f), p * am_from_bits((am_int(n) + 127) << 23));
+    /* The mask: no shift of whatever integer a NaN becomes. */
+    return am_sel(x < -87.3f, LIT(0.0f), p * am_from_bits(((am_int(n) + 127) & 255) << 23));
 }
 
 /* exp(x) for any x up to 88.7 (from there on it stays): 2 ulp; 0 and NaN as above. The power of two
@@ -73,7 +74,7 @@ AM_FN real am_log(real x) {
  * compilers simplify to 0.) */
 AM_FN real am_log_sum(real base, real x) {
     ints n = (am_bits(base + x) - 0x3f3504f3) >> 23;
-    real s = am_from_bits((127 - n) << 23);
+    real s = am_from_bits(((127 - n) & 255) << 23);
     return am_log_near_one(s * x + (s * base - 1.0f), am_float(n));
 }
 
