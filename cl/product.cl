@@ -1,9 +1,11 @@
-/* Kernel `product`: c = alpha a b, or c += alpha a b; a m x k, b k x n, batched, any strides, any float
- * types. The sum over k runs in index order, in f32.
+/* Kernel `product`: c = alpha a b, or c += alpha a b; a m x k, b k x n, batched, any strides, any
+ * float types. The sum over k runs in index order, in f32.
  *
- * AM_LANES 16: an item takes 8 rows and 32 columns of c, in 16 float16 registers (CPUs).
- * AM_LANES 1: a group (of 64 items, or fewer) takes 32 x 32 of c, 16 steps of k at a time in local memory
- * (4.2 KiB), an item 4 x 4 or more of them: 2 m n k flops from 4 (m k n / 32 + n k m / 32 + m n) bytes. */
+ * AM_LANES 16: an item takes 64 rows and 32 columns of c, 8 rows in 16 float16 registers at a time; b, a
+ * and the sums lie in local memory (8 KiB and 320 bytes for each of AM_DEPTH steps of k) (CPUs).
+ * AM_LANES 1: a group (of 64 items, or fewer) takes 32 x 32 of c, 16 steps of k at a time in local
+ * memory (4.2 KiB), an item 4 x 4 or more of them: 2 m n k flops from
+ * 4 (m k n / 32 + n k m / 32 + m n) bytes. */
 #if defined(FP_FAST_FMAF)
 #define am_fma(a, b, c) fma(a, b, c)
 #else
@@ -17,56 +19,79 @@
 #if AM_LANES == 16
 
 #define TILE_ROWS 8
+#define ITEM_ROWS 64
+#ifndef AM_DEPTH
+#define AM_DEPTH 64 /* a multiple of 16 */
+#endif
 
-/* 16 neighbouring columns of row `k` of b, and of c: `at` is the first one. */
-#define COLUMNS_OF(tensor, at) ((at) + min(AM_IOTA, left - 1) * tensor.column)
-
-/* alpha times one row of sums goes to row r of c. */
-void am_product_put(const am_product_args *args_of, am_pointer c, int at, int column, uint type, int left,
-                    float16 sum) {
-    const int16 on = AM_IOTA < left;
-    const int16 places = at + min(AM_IOTA, left - 1) * column;
-    const bool near = column == 1 && left >= 16;
-    if (left <= 0) return;
-    float16 v = sum * args_of->alpha;
-    if (args_of->accumulate) v = am_load(c, type, near, places, v) + v;
-    am_store(c, type, near, places, v, on);
+/* Up to 32 columns of `depth` rows of b. */
+__attribute__((noinline)) void am_fill_columns(__local float16 *tile, am_pointer b, uint type, int at, int row_step,
+                                               int column_step, int depth, int columns) {
+    __local float *words = (__local float *)tile;
+    if (type == AM_F32 && column_step == 1 && columns == 32) {
+        for (int k = 0; k < depth; k++) {
+            tile[2 * k] = vload16(0, (__global const float *)b + at + k * row_step);
+            tile[2 * k + 1] = vload16(1, (__global const float *)b + at + k * row_step);
+        }
+    } else if (column_step == 1) {
+        for (int k = 0; k < depth; k++)
+            am_fill_along(tile + 2 * k, b, type, at + k * row_step, 1, columns, 0.0f);
+    } else {
+        for (int j = 0; j < columns; j++)
+            for (int k = 0; k < depth; k++)
+                words[k * 32 + j] = am_load1(b, type, at + k * row_step + j * column_step);
+    }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void am_product(
     const am_product_args args, const am_bases bases, __global uchar *slot_0, __global uchar *slot_1,
     __global uchar *slot_2) {
+    __local float16 b_tile[AM_DEPTH * 2], sums[ITEM_ROWS * 2], a_tile[TILE_ROWS * AM_DEPTH / 16];
     const am_pointer a = slot_0 + bases.at[0], b = slot_1 + bases.at[1], c = slot_2 + bases.at[2];
     const uint a_type = AM_NIBBLE(args.types, 0), b_type = AM_NIBBLE(args.types, 1);
     const uint c_type = AM_NIBBLE(args.types, 2);
-    const size_t across = (args.n + 31) / 32, down = (args.m - args.row0 + TILE_ROWS - 1) / TILE_ROWS;
+    const size_t across = (args.n + 31) / 32, down = (args.m - args.row0 + ITEM_ROWS - 1) / ITEM_ROWS;
     const size_t item = get_global_id(0);
     const int column = (int)(item % across) * 32, batch = (int)(item / across / down);
-    const int row = args.row0 + (int)(item / across % down) * TILE_ROWS;
-    const int left = min(args.n - column, 16), right = args.n - column - 16;
-    const bool near = B.column == 1 && left >= 16, near_1 = B.column == 1 && right >= 16;
-    /* Surplus rows and columns repeat the last one and are not stored. */
-    int a_at[TILE_ROWS];
-    for (int i = 0; i < TILE_ROWS; i++)
-        a_at[i] = A.offset + batch * A.batch + min(row + i, args.m - 1) * A.row;
-    const int b_first = B.offset + batch * B.batch;
-    const int16 b_0 = b_first + (column + min(AM_IOTA, left - 1)) * B.column;
-    const int16 b_1 = b_first + min(column + 16 + AM_IOTA, args.n - 1) * B.column;
-    float16 sum_0[TILE_ROWS], sum_1[TILE_ROWS];
-    for (int i = 0; i < TILE_ROWS; i++) sum_0[i] = sum_1[i] = (float16)(0.0f);
-    for (int k = 0; k < args.k; k++) {
-        const float16 v_0 = am_load(b, b_type, near, b_0 + k * B.row, (float16)(0.0f));
-        const float16 v_1 = am_load(b, b_type, near_1, b_1 + k * B.row, (float16)(0.0f));
-        for (int i = 0; i < TILE_ROWS; i++) {
-            const float16 u = (float16)(am_load1(a, a_type, a_at[i] + k * A.column));
-            sum_0[i] = am_fma(u, v_0, sum_0[i]);
-            sum_1[i] = am_fma(u, v_1, sum_1[i]);
+    const int row = args.row0 + (int)(item / across % down) * ITEM_ROWS;
+    const int columns = min(args.n - column, 32), rows = min(args.m - row, ITEM_ROWS);
+    const int a_at = A.offset + batch * A.batch + row * A.row;
+    const int b_at = B.offset + batch * B.batch + column * B.column;
+    const int c_at = C.offset + batch * C.batch + row * C.row + column * C.column;
+    __local const float *const a_words = (__local const float *)a_tile;
+    /* What lies beyond the edges is never stored, but must not be a trap. */
+    for (int i = 0; i < ITEM_ROWS * 2; i++) sums[i] = (float16)(0.0f);
+    for (int i = 0; i < AM_DEPTH * 2; i++) b_tile[i] = (float16)(0.0f);
+    for (int i = 0; i < TILE_ROWS * AM_DEPTH / 16; i++) a_tile[i] = (float16)(0.0f);
+    for (int k0 = 0; k0 < args.k; k0 += AM_DEPTH) {
+        const int depth = min(args.k - k0, AM_DEPTH);
+        am_fill_columns(b_tile, b, b_type, b_at + k0 * B.row, B.row, B.column, depth, columns);
+        for (int r = 0; r < rows; r += TILE_ROWS) {
+            for (int i = 0; i < TILE_ROWS && r + i < rows; i++)
+                am_fill_along(a_tile + i * (AM_DEPTH / 16), a, a_type,
+                              a_at + (r + i) * A.row + k0 * A.column, A.column, depth, 0.0f);
+            float16 sum_0[TILE_ROWS], sum_1[TILE_ROWS];
+#define EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define TAKE(i) sum_0[i] = sums[(r + i) * 2]; sum_1[i] = sums[(r + i) * 2 + 1];
+#define ADD(i)                                                                \
+    {                                                                         \
+        const float16 u = (float16)(a_words[i * AM_DEPTH + k]);               \
+        sum_0[i] = am_fma(u, v_0, sum_0[i]);                                  \
+        sum_1[i] = am_fma(u, v_1, sum_1[i]);                                  \
+    }
+#define GIVE(i) sums[(r + i) * 2] = sum_0[i]; sums[(r + i) * 2 + 1] = sum_1[i];
+            EACH(TAKE)
+            for (int k = 0; k < depth; k++) {
+                const float16 v_0 = b_tile[2 * k], v_1 = b_tile[2 * k + 1];
+                EACH(ADD)
+            }
+            EACH(GIVE)
         }
     }
-    for (int i = 0; i < TILE_ROWS && row + i < args.m; i++) {
-        const int at = C.offset + batch * C.batch + (row + i) * C.row + column * C.column;
-        am_product_put(&args, c, at, C.column, c_type, left, sum_0[i]);
-        am_product_put(&args, c, at + 16 * C.column, C.column, c_type, min(right, 16), sum_1[i]);
+    for (int r = 0; r < rows; r++) {
+        sums[r * 2] *= args.alpha;
+        sums[r * 2 + 1] *= args.alpha;
+        am_drain_along(sums + r * 2, c, c_type, c_at + r * C.row, C.column, columns, args.accumulate != 0);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #define AM_CL_LIST 8 /* candidates of a lane; cl/row.cl */
 
+#define AM_CL_PRODUCT_BYTES (32u << 10)
 #define AM_CL_PRODUCT_ITEMS 8u /* smallest group of product.cl, GPU shape */
 
 static const struct {

@@ -3,7 +3,7 @@
 
 anymax_status am_cl_product(am_backend_stream *stream, const am_product_launch *launch) {
     const am_cl_api *api = stream->device->api;
-    const uint64_t tile_rows = stream->device->cpu_shape ? 8 : 32;
+    const uint64_t tile_rows = stream->device->cpu_shape ? 64 : 32;
     const uint64_t across = ((uint64_t)launch->args.n + 31) / 32;
     am_product_args args = launch->args;
     uint64_t row = (uint64_t)args.row0, step;
