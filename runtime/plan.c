@@ -328,6 +328,7 @@ void am_plan_act_forward(am_plan *plan, const am_step *step) {
     memcpy(action->param, step->row.param, sizeof action->param);
     memcpy(action->iparam, step->row.iparam, sizeof action->iparam);
     action->accumulate = step->row.accumulate;
+    action->iterations = step->row.iterations;
     action->alpha = step->alpha;
     for (int s = 0; s < AM_SLOTS; s++) {
         am_value v = step->row.value[s];

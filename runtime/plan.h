@@ -57,6 +57,7 @@ typedef struct am_row_step {
     float param[AM_MAX_PARAMS];
     int32_t iparam[AM_MAX_INTS];
     uint32_t accumulate; /* forward: slots that are added to */
+    int32_t iterations;  /* forward: of stage 2; 0: the program's own number */
 } am_row_step;
 
 /* AM_FAMILY(softmax) */

@@ -64,6 +64,7 @@ typedef struct am_action {
     float param[AM_MAX_PARAMS];
     int32_t iparam[AM_MAX_INTS];
     uint32_t accumulate;
+    int32_t iterations;
     float alpha;
 } am_action;
 

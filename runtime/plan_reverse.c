@@ -233,6 +233,7 @@ static void reverse_row(am_plan *plan, const am_step *step) {
     action = &plan->action[plan->actions - 1];
     action->program = 2 * step->row.family + 1;
     action->accumulate = adds;
+    action->iterations = 0;
     memcpy(action->value, value, sizeof value);
 }
 

@@ -65,6 +65,7 @@ static anymax_status do_row(run *r, const am_action *a) {
     memset(&q, 0, sizeof q);
     q.program = a->program;
     q.accumulate = a->accumulate;
+    q.iterations = a->iterations;
     memcpy(q.param, a->param, sizeof q.param);
     memcpy(q.iparam, a->iparam, sizeof q.iparam);
     q.n = rank ? a->shape[a->axis] : 1;
