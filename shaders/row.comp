@@ -3,7 +3,7 @@
  * A group of T items holds T / L rows, L lanes a row. Along: the lanes of a row are neighbours and
  * lane i takes columns i, i + L, ...; across: neighbours take neighbouring rows. Group y takes part
  * part0 + y of its rows. Moves each input once a stage (once in all with CHIP) and each output once.
- * Shared memory: 4 * T * (reductions of the largest stage) bytes. Items without a row work on the
+ * Shared memory: 4 * T * (reductions of the largest stage + LIST) bytes. Items without a row work on the
  * last one and store nothing, so that every barrier is reached by all.
  *
  * Names of the skeleton begin with am_: the others belong to the program. */
@@ -84,17 +84,27 @@ int am_row_at(ivec3 place, ivec4 t, int s2) {
     for (int am_from = 0; am_from < am_blocks; am_from += AM_CHUNK)
 #define AM_CHUNK_BLOCKS                                                          \
     for (int am_block = am_from, am_to = min(am_from + AM_CHUNK, am_blocks); am_block < am_to; am_block++)
+#define AM_STREAMED(S, KEEP)                                                     \
+    AM_CHUNKS {                                                                  \
+        S(AM_OPEN)                                                               \
+        AM_CHUNK_BLOCKS {                                                        \
+            if (!CHIP) { AM_READ_BLOCK }                                         \
+            AM_COLUMNS(KEEP S(AM_STEP))                                          \
+        }                                                                        \
+        S(AM_CLOSE)                                                              \
+    }
 #define AM_STAGE(S, KEEP)                                                        \
     {                                                                            \
         S(AM_LANE)                                                               \
-        AM_CHUNKS {                                                              \
-            S(AM_OPEN)                                                           \
-            AM_CHUNK_BLOCKS {                                                    \
-                if (!CHIP) { AM_READ_BLOCK }                                     \
-                AM_COLUMNS(KEEP S(AM_STEP))                                      \
-            }                                                                    \
-            S(AM_CLOSE)                                                          \
-        }                                                                        \
+        AM_STREAMED(S, KEEP)                                                     \
+        AM_REDUCE(S)                                                             \
+    }
+/* Stages 2 and 3: over the row's candidates, where all of its lanes could hold theirs. */
+#define AM_STAGE_LISTED(S, KEEP)                                                 \
+    {                                                                            \
+        S(AM_LANE)                                                               \
+        if (LIST > 0 && am_listed) { AM_LISTED(S, KEEP) }                        \
+        else { AM_STREAMED(S, KEEP) }                                            \
         AM_REDUCE(S)                                                             \
     }
 
@@ -175,6 +185,17 @@ void main() {
         else { ROW_T1 }
     }
 #endif
+    bool am_listed = false;
+#if ROW_HAS_CANDIDATE
+    int am_count = 0;
+    if (LIST > 0) {
+        float am_over = 0.0f;
+        AM_PASS(AM_COLLECT)
+        real am_over_v = am_count > LIST ? 1.0f : 0.0f;
+        AM_REDUCE(AM_OVERFLOW)
+        am_listed = am_over == 0.0f;
+    }
+#endif
 #if ROW_HAS_2
     if (FOLD_2 && !ONLINE) {
         AM_FOLD(ROW_S2, AM_R2)
@@ -183,7 +204,7 @@ void main() {
     if (ELEMENTS_2 && !ONLINE) {
         const int am_turns = PARTIAL ? 1 : args.iterations;
         for (int am_turn = 0; am_turn < am_turns; am_turn++) {
-            AM_STAGE(ROW_S2, ROW_KEEP(AM_KEPT))
+            AM_STAGE_LISTED(ROW_S2, ROW_KEEP(AM_KEPT))
             if (!PARTIAL) { ROW_T2 }
         }
         if (PARTIAL) { AM_WRITE_PARTIAL(ROW_S2, AM_R2) }
@@ -195,7 +216,7 @@ void main() {
         ROW_T3
     }
     if (ELEMENTS_3) {
-        AM_STAGE(ROW_S3, ROW_KEEP(AM_KEPT))
+        AM_STAGE_LISTED(ROW_S3, ROW_KEEP(AM_KEPT))
         if (PARTIAL) { AM_WRITE_PARTIAL(ROW_S3, AM_R3) }
         else { ROW_T3 }
     }

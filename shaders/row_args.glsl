@@ -18,6 +18,7 @@ layout(constant_id = 7) const int UNROLL = 4;      /* elements of a lane in one 
 layout(constant_id = 8) const bool CHIP = false;   /* UNROLL covers the row: inputs are read once */
 layout(constant_id = 9) const int REDUCE = 1;      /* 0: one lane a row, 1: tree, 2: sub-groups, 3: one */
 layout(constant_id = 10) const int DIMS = 3;       /* 1: row r is at r * s0, 3: in three dimensions */
+layout(constant_id = 11) const int LIST = 0;       /* candidates that a lane can hold; 0: no list */
 
 #define ELEMENTS_1 ((STAGES & 1) != 0)
 #define ELEMENTS_2 ((STAGES & 2) != 0)

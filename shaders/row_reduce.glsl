@@ -79,6 +79,25 @@ shared float am_shared[AM_GROUP * AM_RMAX];
         AM_REDUCE(S)                                                             \
     }
 
+/* ---- candidates: what of z can still matter, listed by each lane in the order of its columns */
+#if ROW_HAS_CANDIDATE
+shared float am_list[AM_GROUP * LIST + 1]; /* never of size 0 */
+#define AM_COLLECT                                                               \
+    if (am_inside && (ROW_CANDIDATE)) {                                          \
+        if (am_count < LIST) am_list[am_count * AM_GROUP + am_lid] = z;          \
+        am_count++;                                                              \
+    }
+#define AM_OVERFLOW(R) R(MAX, am_over, 0)
+#define AM_LISTED(S, KEEP)                                                       \
+    for (int am_i = 0; am_i < am_count; am_i++) {                                \
+        const int col = -1;                                                      \
+        const real z = am_list[am_i * AM_GROUP + am_lid];                        \
+        KEEP S(AM_STEP)                                                          \
+    }
+#else
+#define AM_LISTED(S, KEEP)
+#endif
+
 /* ---- online: a lane's sums are relative to its own anchor m_v, and move when it rises */
 #if ROW_HAS_MOVE
 #define AM_OLD(op, n, e) const real n = n##_v;

@@ -27,6 +27,7 @@ static void make_key(const am_backend_device *dev, const am_row_launch *launch, 
     key->spec[8] = s->chip;
     key->spec[9] = s->reduce;
     key->spec[10] = s->dims;
+    key->spec[11] = s->list;
 }
 
 /* Ranges by binding number: slots that share one have equal ranges. */

@@ -10,8 +10,12 @@
 #define GPU_STREAM_ITEMS 256u /* of a group that reads its row again and again */
 #define GPU_STREAM_UNROLL 4u
 #define GPU_SHORT_ITEMS 64u /* of a group of several rows */
-#define ACROSS_ITEMS 64u
+#define ACROSS_ITEMS 128u
+#define ACROSS_ROWS 16u /* neighbours that share a line of the cache */
 #define MOST_ITEMS 256u
+#define LIST_BYTES 8192u /* of shared memory for the candidates of a group */
+#define LIST_MOST 128u   /* of a lane */
+#define LIST_LEAST 4u
 #define LANE_ROW_COLUMNS 8192u
 #define LANE_ROWS 4u /* groups of them at least */
 
@@ -37,12 +41,17 @@ static uint32_t register_class(uint32_t columns) {
     return 0;
 }
 
-/* The largest group whose reductions fit shared memory and limits. */
-static uint32_t most_items(const am_backend_device *dev, const am_program *program) {
+static uint32_t most_reductions(const am_program *program) {
     uint32_t reductions = 1;
     for (int i = 0; i < 3; i++)
         if ((uint32_t)program->reductions[i] > reductions) reductions = (uint32_t)program->reductions[i];
-    return power_below(at_most(at_most(dev->max_items, MOST_ITEMS), dev->shared_bytes / (4 * reductions)));
+    return reductions;
+}
+
+/* The largest group whose reductions fit shared memory and limits. */
+static uint32_t most_items(const am_backend_device *dev, const am_program *program) {
+    return power_below(at_most(at_most(dev->max_items, MOST_ITEMS),
+                               dev->shared_bytes / (4 * most_reductions(program))));
 }
 
 /* Rows are the contiguous direction of more tensors than columns are. */
@@ -79,6 +88,11 @@ static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint
     if (s->across) {
         s->items = dev->cpu_shape ? sub : at_most(ACROSS_ITEMS, most);
         s->lanes = 1;
+        /* No more neighbours than there are rows; more lanes where groups would be too few. */
+        while (s->lanes < s->items && s->items / s->lanes >= 2 * rows) s->lanes *= 2;
+        while (!dev->cpu_shape && s->items / s->lanes > ACROSS_ROWS && n / s->lanes > CHIP_MOST &&
+               rows / (s->items / s->lanes) < 2 * dev->cores)
+            s->lanes *= 2;
     } else if (dev->cpu_shape) {
         /* A lane a row where there are rows enough: nothing to reduce, and what a row costs before its
          * first element is shared by a vector of them. Beyond, rows in parallel fall out of the cache. */
@@ -116,6 +130,17 @@ static void fit_trips(const am_backend_device *dev, uint32_t length, uint32_t pa
     }
 }
 
+/* Room of a lane for candidates, where stage 2 is repeated over a row that is read again each time. */
+static uint32_t list_room(const am_backend_device *dev, const am_program *program,
+                          const am_row_args *a, const am_vk_shape *s) {
+    const int32_t both = AM_STAGE_ELEMENTS_1 | AM_STAGE_ELEMENTS_2;
+    uint32_t taken = 4 * s->items * most_reductions(program) + 4, room;
+    if (!program->candidate || s->chip || (a->stages & both) != both) return 0;
+    if ((a->stages & AM_STAGE_PARTIAL) || a->iterations < 3 || taken >= dev->shared_bytes) return 0;
+    room = at_most(LIST_BYTES, dev->shared_bytes - taken) / (4 * s->items);
+    return room >= LIST_LEAST ? power_below(at_most(room, LIST_MOST)) : 0;
+}
+
 void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
                         const am_row_args *a, am_vk_shape *out) {
     const am_skeleton forced = dev->pretend.skeleton;
@@ -147,6 +172,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
         s.reduce = AM_VK_ONE_SUBGROUP;
     else
         s.reduce = AM_VK_SUBGROUPS;
+    s.list = list_room(dev, program, a, &s);
     s.dims = a->d0 >= a->rows ? 1 : 3;
     *out = s;
 }

@@ -91,7 +91,7 @@ struct am_memory {
 
 typedef enum am_vk_use { AM_VK_DEVICE, AM_VK_UPLOAD, AM_VK_DOWNLOAD } am_vk_use;
 
-#define AM_VK_SPECS 11 /* specialisation constants; see shaders/row_args.glsl and product.comp */
+#define AM_VK_SPECS 12 /* specialisation constants; see shaders/row_args.glsl and product.comp */
 
 typedef struct am_vk_key {
     uint32_t module; /* index in am_spirv_modules */
@@ -202,6 +202,7 @@ typedef struct am_vk_shape {
     bool across, chip;
     uint32_t reduce; /* AM_VK_ALONE ... */
     uint32_t dims;
+    uint32_t list; /* candidates that a lane can hold; 0: none */
     int32_t stages; /* may gain AM_STAGE_ONLINE */
 } am_vk_shape;
 
