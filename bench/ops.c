@@ -118,14 +118,48 @@ static void print_list(void) {
     cmd_table_print(&table);
 }
 
+/* One Markdown page for all operations: docs/operations.md is this, and a test keeps it so. */
+static void markdown_tensors(const char *title, const anymax_op_tensor *list, bool inputs) {
+    size_t i;
+    for (i = 0; i < ANYMAX_OP_MAX_TENSORS && list[i].name; i++)
+        printf("| %s | `%s` | %s | %s%s%s | |\n", title, list[i].name, list[i].shape ? list[i].shape : "",
+               op_class_name(list[i].type), list[i].optional ? ", optional" : "",
+               inputs && list[i].differentiable ? ", has a gradient" : "");
+}
+
+static void print_markdown(void) {
+    size_t i, j;
+    puts("# Operations\n\nWritten by `anymax ops --markdown` from the registry. Every operation runs forward "
+         "and backward on the CPU, OpenCL\nand Vulkan, with f32, f16 and bf16 tensors of any strides.\n\n"
+         "| operation | group | what it is |\n| --- | --- | --- |");
+    for (i = 0; i < anymax_op_count(); i++)
+        printf("| [`%s`](#%s) | %s | %s |\n", anymax_op_at(i)->name, anymax_op_at(i)->name,
+               anymax_op_at(i)->group, anymax_op_at(i)->summary);
+    for (i = 0; i < anymax_op_count(); i++) {
+        const anymax_op_info *op = anymax_op_at(i);
+        printf("\n## %s\n\n%s\n\n    %s\n\n", op->name, op->summary, op->formula);
+        puts("| | name | shape or default | type | range |\n| --- | --- | --- | --- | --- |");
+        markdown_tensors("input", op->inputs, true);
+        for (j = 0; j < ANYMAX_OP_MAX_TENSORS && op->params[j].name; j++) {
+            const anymax_op_param *p = &op->params[j];
+            printf("| parameter | `%s` | %s | %s | %s%s |\n", p->name, *p->standard ? p->standard : "absent",
+                   op_value_name(p->type), p->range, p->also ? "; or an input, one a row" : "");
+        }
+        markdown_tensors("output", op->outputs, false);
+        printf("\nSource: %s.\n", op->source);
+    }
+}
+
 int cmd_ops(int argc, const char **argv) {
     static const cmd_help help = {
         "ops", "[OPTION...] [NAME]",
         "Lists the operations, or describes one: inputs, parameters, outputs, gradients, source.\n",
         "  anymax ops\n  anymax ops entmax\n  anymax ops --json\n"};
-    int json = 0, code;
+    int json = 0, markdown = 0, code;
     struct poptOption options[] = {
-        {"json", 0, POPT_ARG_NONE, &json, 0, "Print a JSON array of objects", NULL}, POPT_TABLEEND};
+        {"json", 0, POPT_ARG_NONE, &json, 0, "Print a JSON array of objects", NULL},
+        {"markdown", 0, POPT_ARG_NONE, &markdown, 0, "Print a page on all operations", NULL},
+        POPT_TABLEEND};
     const anymax_op_info *op = NULL;
     const char *name;
     poptContext context;
@@ -138,6 +172,8 @@ int cmd_ops(int argc, const char **argv) {
         code = CMD_OK;
         if (json)
             code = print_json(op);
+        else if (markdown)
+            print_markdown();
         else if (op)
             print_op(op);
         else
