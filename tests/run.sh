@@ -11,7 +11,9 @@ start=$(seconds)
 passed=0
 failed=0
 broken=
+logs=build/logs
 mkdir "$work/cache" "$work/pocl" "$work/icd"
+mkdir -p "$logs"
 # Fresh caches: what an earlier build compiled must not hide that this one cannot.
 XDG_CACHE_HOME=$work/cache
 POCL_CACHE_DIR=$work/pocl
@@ -57,6 +59,10 @@ ctest_run() {
     passed=$((passed + run_good))
     failed=$((failed + run_bad))
     if [ -s "$work/list" ]; then
+        echo "  first failures (everything: $logs/$run_name.log):"
+        grep -E ':[FE]:|ERROR: (Address|Leak)|runtime error:' "$work/$run_name.log" | head -n 30 |
+            cut -c 1-240 | sed 's/^/    /'
+        cp "$work/$run_name.log" "$logs/"
         broken="$broken
 $(sed 's/^/    /' "$work/list")"
         rm -f "$work/list"
@@ -70,6 +76,7 @@ no_findings() {
     if grep -E -n "$2" "$work/$1.log" >"$work/findings"; then
         echo "  $1: $3"
         sort -t: -k2 -u "$work/findings" | head -n 20 | cut -c 1-300
+        cp "$work/$1.log" "$logs/"
         count failed "$1: $3"
     else
         count passed "$1"
@@ -131,10 +138,15 @@ say "Checker: oclgrind, named set"
 runtime=$(find /usr/lib /usr/local/lib -name 'liboclgrind-rt-icd.so' 2>/dev/null | head -n 1)
 if [ -n "$runtime" ]; then
     echo "$runtime" >"$work/icd/oclgrind.icd"
-    OCL_ICD_VENDORS=$work/icd OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 OCLGRIND_UNINITIALIZED=1 \
+    # Not OCLGRIND_UNINITIALIZED: in version 21.10 it does not know all instructions of optimised kernels,
+    # and without optimisation the set takes half an hour. The suite poisons scratch and outputs instead.
+    OCL_ICD_VENDORS=$work/icd OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 \
         ctest_run oclgrind build -L '^opencl$' -L '^named$' -j "$jobs" --verbose
-    no_findings oclgrind 'Invalid (read|write|access|memory)|Uninitialized (value|data|address)|data race|divergence detected|OpenCL runtime error' \
+    # A query that a device does not know is refused, and that is an answer; other calls must be right.
+    no_findings oclgrind \
+        'Invalid (read|write|access|memory)|data race|divergence detected|OCLGRIND FATAL|Function: cl([A-FH-Z]|Get[A-CE-Z])' \
         "oclgrind found something"
+    grep -q 'Oclgrind Simulator' "$work/oclgrind.log" || count failed "oclgrind: it did not run"
 else
     count failed "oclgrind is not installed"
 fi
