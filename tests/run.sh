@@ -41,7 +41,7 @@ ctest_run() {
     quietly "$run_name" sh -c 'cd "$0" && exec ctest --no-tests=error "$@"' "$run_folder" \
         --output-on-failure --timeout 600 "$@" || true
     awk -v name="$run_name" -v list="$work/list" '
-        / Test +#/ && / sec *$/ {
+        /^ *[0-9]+\/[0-9]+ Test +#/ && / sec *$/ {
             if ($0 ~ /   Passed /) good++
             else {
                 bad++
