@@ -93,7 +93,7 @@ AM_FN real am_poison(real x) {
 /* z - m for z <= m, kept finite, as 0 times an overflow is NaN. */
 AM_FN real am_gap(real z, real m) {
     real d = z - m;
-    return am_sel(d > -3.0e38f, d, LIT(-3.0e38f));
+    return am_sel(d > -3.4028234e38f, d, LIT(-3.4028234e38f));
 }
 
 /* exp(k (z - m)) for a visible z <= m, 0 where z is masked; k >= 0. */
