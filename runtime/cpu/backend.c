@@ -117,7 +117,9 @@ static anymax_status cpu_open(uint32_t index, const am_device_options *options,
 /* ------------------------------------------------------------- memory */
 
 /* An am_memory is the address of its first byte. */
-static char *bytes_of(am_memory *memory) { return (char *)memory; }
+static char *bytes_of(am_memory *memory) {
+    return (char *)memory;
+}
 
 static anymax_status cpu_memory_create(am_backend_device *device, size_t size_bytes,
                                        am_memory **out_memory) {
@@ -251,11 +253,12 @@ static void run_row(const void *user, int64_t unit, void *scratch) {
     call->level->row(&call->job, unit, &((am_thread_scratch *)scratch)->row);
 }
 
-/* Rows so short that AM_W of them side by side, turned over on the way, beat one after the other. */
+/* Rows so short that AM_W of them side by side, turned over on the way, beat one after the other.
+ */
 #define SHORT_ROW 192
 
-/* Whether lanes run across rows: where rows, not columns, are neighbours in memory, and where rows are
- * short. Follows from the shape alone. */
+/* Whether lanes run across rows: where rows, not columns, are neighbours in memory, and where rows
+ * are short. Follows from the shape alone. */
 static bool runs_across(const am_cpu_row *program, const am_row_args *args, am_skeleton skeleton) {
     int32_t rows = args->rows - args->row0;
     if (skeleton == AM_SKELETON_ACROSS || skeleton == AM_SKELETON_SHORT) return true;
@@ -274,8 +277,8 @@ static void choose_form(am_row_job *job, am_skeleton skeleton) {
     const am_row_args *args = job->args;
     const am_cpu_row *p = job->program;
     int32_t both = AM_STAGE_ELEMENTS_1 | AM_STAGE_ELEMENTS_2;
-    bool whole = !(args->stages & (AM_STAGE_PARTIAL | AM_STAGE_ONLINE)) &&
-                 (args->stages & both) == both;
+    bool whole =
+        !(args->stages & (AM_STAGE_PARTIAL | AM_STAGE_ONLINE)) && (args->stages & both) == both;
     bool stream = skeleton == AM_SKELETON_STREAM;
     job->across = runs_across(p, args, skeleton);
     job->block_rows = job->across ? AM_W : 1;

@@ -1,5 +1,5 @@
-/* A block: one part of one row (lanes run along it) or of AM_W rows (lanes run across them), and how
- * its tiles come from memory and go back. Included by level_row.c. */
+/* A block: one part of one row (lanes run along it) or of AM_W rows (lanes run across them), and
+ * how its tiles come from memory and go back. Included by level_row.c. */
 #ifndef AM_CPU_BLOCK_H
 #define AM_CPU_BLOCK_H
 
@@ -11,14 +11,14 @@ typedef struct am_block {
     const am_cpu_row *program;
     const am_row_args *args;
     am_scratch *scratch;
-    int32_t row;      /* first row */
-    int live, lanes;  /* rows of the block; lanes that row scalars need: 1 or AM_W */
-    int32_t part;     /* number of the part in its row */
-    int32_t column;   /* its first column */
+    int32_t row;     /* first row */
+    int live, lanes; /* rows of the block; lanes that row scalars need: 1 or AM_W */
+    int32_t part;    /* number of the part in its row */
+    int32_t column;  /* its first column */
     int32_t columns;
     int32_t steps;
-    bool keep, kept;  /* ROW_KEEP values of all steps have a place; they are there */
-    bool hold, held;  /* so have converted inputs */
+    bool keep, kept; /* ROW_KEEP values of all steps have a place; they are there */
+    bool hold, held; /* so have converted inputs */
     am_tile tile;
 } am_block;
 
@@ -26,7 +26,8 @@ static inline uint32_t am_block_type(const am_block *b, int slot) {
     return am_nibble(b->args->types, slot);
 }
 
-/* First byte of what slot `slot` holds for lane l; of column `c` of the whole row for tensors of rows. */
+/* First byte of what slot `slot` holds for lane l; of column `c` of the whole row for tensors of
+ * rows. */
 static inline char *am_row_place(const am_block *b, int slot, int l) {
     return b->job->data[slot] +
            b->scratch->row_at[slot][l] * (int64_t)am_type_size(am_block_type(b, slot));
@@ -39,14 +40,14 @@ static inline char *am_place(const am_block *b, int slot, int l, int32_t c) {
 }
 
 /* Length of the run of rows from lane l that are neighbours in memory. */
-static int am_run(const am_block *b, int slot, int l) {
+static inline int am_run(const am_block *b, int slot, int l) {
     const int64_t *at = b->scratch->row_at[slot];
     int end = l + 1;
     while (end < b->live && at[end] == at[l] + (end - l)) end++;
     return end - l;
 }
 
-static void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
+static inline void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
     const am_row_args *a = b->args;
     am_scratch *s = b->scratch;
     for (int i = 0; i < count; i++) {
@@ -60,7 +61,7 @@ static void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
 }
 
 /* Surplus lanes repeat the last row: they are computed and never written. */
-static void am_locate(am_block *b) {
+static inline void am_locate(am_block *b) {
     const am_row_args *a = b->args;
     am_scratch *s = b->scratch;
     int64_t d0 = a->d0, d01 = (int64_t)a->d0 * a->d1;
@@ -77,15 +78,16 @@ static void am_locate(am_block *b) {
     am_locate_slots(b, b->program->row_out, b->program->row_out_count);
 }
 
-/* A tile that is in memory as the program wants it: f32, neighbouring lanes side by side, no padding. */
-static bool am_direct(const am_block *b, int slot) {
+/* A tile that is in memory as the program wants it: f32, neighbouring lanes side by side, no
+ * padding. */
+static inline bool am_direct(const am_block *b, int slot) {
     const am_tile *t = &b->tile;
     if (am_block_type(b, slot) != AM_F32) return false;
     if (b->job->across) return b->scratch->side_by_side[slot];
     return b->args->tensor[slot].step == 1 && t->column + t->steps * AM_W <= t->column_end;
 }
 
-static void am_gather_along(const am_block *b, int slot, float *to, float absent) {
+static inline void am_gather_along(const am_block *b, int slot, float *to, float absent) {
     const am_tile *t = &b->tile;
     int size = t->steps * AM_W, left = t->column_end - t->column;
     int count = left < size ? left : size;
@@ -94,7 +96,7 @@ static void am_gather_along(const am_block *b, int slot, float *to, float absent
     for (int i = count; i < size; i++) to[i] = absent;
 }
 
-static void am_gather_across(const am_block *b, int slot, float *to, float absent) {
+static inline void am_gather_across(const am_block *b, int slot, float *to, float absent) {
     const am_tile *t = &b->tile;
     uint32_t type = am_block_type(b, slot);
     float line[AM_TILE];
@@ -121,7 +123,7 @@ static void am_gather_across(const am_block *b, int slot, float *to, float absen
         for (int l = b->live; l < AM_W; l++) to[j * AM_W + l] = absent;
 }
 
-static void am_scatter_across(const am_block *b, int slot, const float *from, bool add) {
+static inline void am_scatter_across(const am_block *b, int slot, const float *from, bool add) {
     const am_tile *t = &b->tile;
     uint32_t type = am_block_type(b, slot);
     ptrdiff_t step = b->args->tensor[slot].step;
@@ -139,29 +141,43 @@ static void am_scatter_across(const am_block *b, int slot, const float *from, bo
             for (int j = 0; j < t->steps; j++) {
                 char *to = am_place(b, slot, l, t->column + j);
                 const float *at = from + j * AM_W + l;
-                if (add) am_add_line(to, type, 1, at, run, b->scratch->line);
-                else am_store_line(to, type, 1, at, run);
+                if (add)
+                    am_add_line(to, type, 1, at, run, b->scratch->line);
+                else
+                    am_store_line(to, type, 1, at, run);
             }
             continue;
         }
         run = 1;
         for (int j = 0; j < t->steps; j++) line[j] = from[j * AM_W + l];
         char *to = am_place(b, slot, l, t->column);
-        if (add) am_add_line(to, type, step, line, t->steps, b->scratch->line);
-        else am_store_line(to, type, step, line, t->steps);
+        if (add)
+            am_add_line(to, type, step, line, t->steps, b->scratch->line);
+        else
+            am_store_line(to, type, step, line, t->steps);
     }
 }
 
-/* Steps of the tile that begins at step `first`. Along a row the last step, where it has padding, is
- * a tile of its own, so that all before it can be used where they are. */
-static int am_tile_steps(const am_block *b, int32_t first) {
+/* Along a row the last step, where it has padding, is a tile of its own, so that all before it can
+ * be used where they are. */
+static inline bool am_tail_apart(const am_block *b) {
+    return !b->job->across && b->steps > 1 && b->columns % AM_W != 0;
+}
+
+static inline int32_t am_tile_count(const am_block *b) {
+    bool apart = am_tail_apart(b);
+    return (b->steps - apart + AM_TILE - 1) / AM_TILE + apart;
+}
+
+/* Steps of the tile that begins at step `first`. */
+static inline int am_tile_steps(const am_block *b, int32_t first) {
     int32_t left = b->steps - first;
-    if (!b->job->across && left > 1 && b->columns % AM_W != 0) left--;
+    if (left > 1 && am_tail_apart(b)) left--;
     return left < AM_TILE ? left : AM_TILE;
 }
 
 /* Opens the tile at step `first`: inputs are there afterwards, ROW_KEEP values have a place. */
-static void am_tile_open(am_block *b, int32_t first) {
+static inline void am_tile_open(am_block *b, int32_t first) {
     am_tile *t = &b->tile;
     am_scratch *s = b->scratch;
     t->steps = am_tile_steps(b, first);
@@ -180,18 +196,23 @@ static void am_tile_open(am_block *b, int32_t first) {
             float *to = s->in[i] + (b->hold ? (ptrdiff_t)first * AM_W : 0);
             t->in[i] = to;
             if (b->held) continue;
-            if (b->job->across) am_gather_across(b, slot, to, absent);
-            else am_gather_along(b, slot, to, absent);
+            if (b->job->across)
+                am_gather_across(b, slot, to, absent);
+            else
+                am_gather_along(b, slot, to, absent);
         }
     }
     for (int i = 0; i < b->program->keep_count; i++)
         t->keep[i] = s->keep[i] + (b->keep ? (ptrdiff_t)first * AM_W : 0);
 }
 
-static bool am_adds(const am_block *b, int slot) { return b->args->accumulate >> slot & 1; }
+static inline bool am_adds(const am_block *b, int slot) {
+    return b->args->accumulate >> slot & 1;
+}
 
-/* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes there. */
-static void am_outputs_open(am_block *b) {
+/* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes
+ * there. */
+static inline void am_outputs_open(am_block *b) {
     am_tile *t = &b->tile;
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
@@ -203,7 +224,7 @@ static void am_outputs_open(am_block *b) {
     }
 }
 
-static void am_outputs_close(am_block *b) {
+static inline void am_outputs_close(am_block *b) {
     am_tile *t = &b->tile;
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
@@ -217,8 +238,10 @@ static void am_outputs_close(am_block *b) {
         char *to = am_place(b, slot, 0, t->column);
         ptrdiff_t step = b->args->tensor[slot].step;
         uint32_t type = am_block_type(b, slot);
-        if (am_adds(b, slot)) am_add_line(to, type, step, t->out[i], count, b->scratch->line);
-        else am_store_line(to, type, step, t->out[i], count);
+        if (am_adds(b, slot))
+            am_add_line(to, type, step, t->out[i], count, b->scratch->line);
+        else
+            am_store_line(to, type, step, t->out[i], count);
     }
 }
 

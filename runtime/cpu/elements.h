@@ -1,5 +1,5 @@
-/* Elements of a tensor in memory, of any type and stride, to and from f32. Included by the files that
- * are compiled once a level, so that the loops are vectorised for that level. */
+/* Elements of a tensor in memory, of any type and stride, to and from f32. Included by the files
+ * that are compiled once a level, so that the loops are vectorised for that level. */
 #ifndef AM_CPU_ELEMENTS_H
 #define AM_CPU_ELEMENTS_H
 
@@ -16,16 +16,22 @@ static inline void am_load_line(float *to, const char *data, uint32_t type, ptrd
                                 int count) {
     if (type == AM_F32) {
         const float *from = (const float *)data;
-        if (step == 1) memcpy(to, from, (size_t)count * 4);
-        else for (int i = 0; i < count; i++) to[i] = from[i * step];
+        if (step == 1)
+            memcpy(to, from, (size_t)count * 4);
+        else
+            for (int i = 0; i < count; i++) to[i] = from[i * step];
     } else if (type == AM_F16) {
         const uint16_t *from = (const uint16_t *)data;
-        if (step == 1) for (int i = 0; i < count; i++) to[i] = am_from_f16(from[i]);
-        else for (int i = 0; i < count; i++) to[i] = am_from_f16(from[i * step]);
+        if (step == 1)
+            for (int i = 0; i < count; i++) to[i] = am_from_f16(from[i]);
+        else
+            for (int i = 0; i < count; i++) to[i] = am_from_f16(from[i * step]);
     } else {
         const uint16_t *from = (const uint16_t *)data;
-        if (step == 1) for (int i = 0; i < count; i++) to[i] = am_from_bf16(from[i]);
-        else for (int i = 0; i < count; i++) to[i] = am_from_bf16(from[i * step]);
+        if (step == 1)
+            for (int i = 0; i < count; i++) to[i] = am_from_bf16(from[i]);
+        else
+            for (int i = 0; i < count; i++) to[i] = am_from_bf16(from[i * step]);
     }
 }
 
@@ -33,16 +39,22 @@ static inline void am_store_line(char *data, uint32_t type, ptrdiff_t step, cons
                                  int count) {
     if (type == AM_F32) {
         float *to = (float *)data;
-        if (step == 1) memcpy(to, from, (size_t)count * 4);
-        else for (int i = 0; i < count; i++) to[i * step] = from[i];
+        if (step == 1)
+            memcpy(to, from, (size_t)count * 4);
+        else
+            for (int i = 0; i < count; i++) to[i * step] = from[i];
     } else if (type == AM_F16) {
         uint16_t *to = (uint16_t *)data;
-        if (step == 1) for (int i = 0; i < count; i++) to[i] = am_to_f16(from[i]);
-        else for (int i = 0; i < count; i++) to[i * step] = am_to_f16(from[i]);
+        if (step == 1)
+            for (int i = 0; i < count; i++) to[i] = am_to_f16(from[i]);
+        else
+            for (int i = 0; i < count; i++) to[i * step] = am_to_f16(from[i]);
     } else {
         uint16_t *to = (uint16_t *)data;
-        if (step == 1) for (int i = 0; i < count; i++) to[i] = am_to_bf16(from[i]);
-        else for (int i = 0; i < count; i++) to[i * step] = am_to_bf16(from[i]);
+        if (step == 1)
+            for (int i = 0; i < count; i++) to[i] = am_to_bf16(from[i]);
+        else
+            for (int i = 0; i < count; i++) to[i * step] = am_to_bf16(from[i]);
     }
 }
 

@@ -1,5 +1,5 @@
-/* What the processor can run. Asks the operating system too (XGETBV): registers that it does not save
- * cannot be used, whatever CPUID says. */
+/* What the processor can run. Asks the operating system too (XGETBV): registers that it does not
+ * save cannot be used, whatever CPUID says. */
 #include <string.h>
 
 #include "levels.h"
@@ -11,7 +11,9 @@
 static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
     __cpuidex((int *)r, (int)leaf, (int)sub);
 }
-static uint64_t saved_registers(void) { return _xgetbv(0); }
+static uint64_t saved_registers(void) {
+    return _xgetbv(0);
+}
 #else
 #include <cpuid.h>
 static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
@@ -33,7 +35,9 @@ static void leaf(uint32_t number, uint32_t r[4]) {
     if (number <= top[A]) cpuid(number, 0, r);
 }
 
-static bool all(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
+static bool all(uint32_t word, uint32_t bits) {
+    return (word & bits) == bits;
+}
 
 bool am_cpu_can_run(am_level level) {
     uint32_t one[4], seven[4], extended[4];

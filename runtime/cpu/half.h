@@ -43,7 +43,9 @@ static inline uint16_t am_to_f16(float x) {
     return (uint16_t)((u >= 0x477ff000u ? limit : finite) | sign);
 }
 
-static inline float am_from_bf16(uint16_t h) { return am_word_float((uint32_t)h << 16); }
+static inline float am_from_bf16(uint16_t h) {
+    return am_word_float((uint32_t)h << 16);
+}
 
 static inline uint16_t am_to_bf16(float x) {
     uint32_t u = am_float_word(x);

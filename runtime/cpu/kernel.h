@@ -1,8 +1,8 @@
 /* What a row program is to the CPU's skeleton, and what the skeleton hands to it.
  *
  * row.c expands one program into functions over a tile of at most AM_TILE steps of AM_W lanes;
- * level_row.c owns everything else: memory, types, strides, stages, folds. Both are compiled once an
- * instruction-set level, so a program costs little more than its maths. */
+ * level_row.c owns everything else: memory, types, strides, stages, folds. Both are compiled once
+ * an instruction-set level, so a program costs little more than its maths. */
 #ifndef AM_CPU_KERNEL_H
 #define AM_CPU_KERNEL_H
 
@@ -13,12 +13,15 @@
 #include "../pretend.h"
 #include "../launch.h"
 
-/* Lanes of a vector step, the same at every level: the order of sums does not depend on the level. */
+/* Lanes of a vector step, the same at every level: the order of sums does not depend on the level.
+ */
 #define AM_W 64
-#define AM_TILE 16        /* steps of a tile: 4 KiB a tensor */
-#define AM_KEEP_STEPS 4096 /* rows up to this many steps keep ROW_KEEP values: 1 MiB; even from L3
-                            * they come faster than they are computed again */
-#define AM_SUM_STEPS 1024 /* after this many steps a sum goes into a second one: it drifts less */
+#define AM_TILE 16 /* steps of a tile: 4 KiB a tensor */
+#define AM_KEEP_STEPS                                                                             \
+    4096                  /* rows up to this many steps keep ROW_KEEP values: 1 MiB; even from L3 \
+                           * they come faster than they are computed again */
+#define AM_CASCADE 16     /* tiles whose sums are added up apart, then as many of these ... */
+#define AM_CASCADES 4     /* ... and so on; the last level takes the rest */
 #define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */
 #define AM_LIST_STEPS 128 /* capacity of a lane of candidates */
 #define AM_MAX_IN 10      /* tensors of rows of one program */
@@ -58,8 +61,10 @@ static inline int32_t am_list_append(am_list *list, const float *z, const int32_
     if (any == 0) return 0;
     for (int l = 0; l < AM_W; l++) {
         if (!wanted[l]) continue;
-        if (list->count[l] == AM_LIST_STEPS) full = 1;
-        else list->z[list->count[l]++ * AM_W + l] = z[l];
+        if (list->count[l] == AM_LIST_STEPS)
+            full = 1;
+        else
+            list->z[list->count[l]++ * AM_W + l] = z[l];
     }
     return full;
 }
@@ -68,8 +73,8 @@ typedef enum am_reduction { AM_REDUCTION_SUM, AM_REDUCTION_MAX } am_reduction;
 
 typedef struct am_cpu_slot {
     int8_t slot;
-    int8_t param;  /* parameters: number in args.param */
-    float absent;  /* inputs */
+    int8_t param; /* parameters: number in args.param */
+    float absent; /* inputs */
 } am_cpu_slot;
 
 typedef struct am_cpu_row {
@@ -80,7 +85,8 @@ typedef struct am_cpu_row {
     int32_t iterations;
     const uint8_t *reductions; /* am_reduction of each, stage by stage */
     const am_cpu_slot *in, *param, *index, *out, *row_out;
-    /* Row scalars before stage 1 (which = 0) or after stage `which`, for the first `lanes` lanes. */
+    /* Row scalars before stage 1 (which = 0) or after stage `which`, for the first `lanes` lanes.
+     */
     void (*scalars_at)(int which, float *scalars, const int32_t *indices, const am_row_args *args,
                        int lanes);
     /* Reduce a tile into sums, [reduction][AM_W]. Stage 2 writes tile.keep, stage 3 and the finish
@@ -91,7 +97,8 @@ typedef struct am_cpu_row {
     /* Row scalars of the finish into values, [out][AM_W]; the bits of ROW_FLAG into flags. */
     void (*finish_row)(const float *scalars, const int32_t *indices, const am_row_args *args,
                        int lanes, float *values, int32_t *flags);
-    /* Moves the sums of stage 2 in the lanes whose anchor rises by -w > 0; NULL without ROW_MOVE. */
+    /* Moves the sums of stage 2 in the lanes whose anchor rises by -w > 0; NULL without ROW_MOVE.
+     */
     void (*move)(const float *scalars, const am_row_args *args, float *sums, const float *w);
     /* Appends the candidates of a tile; false when a lane is full. NULL without ROW_CANDIDATE.
      * list_stage: stages 2 and 3 over the list, which is tile.in[0]. */
@@ -110,7 +117,7 @@ typedef struct am_scratch {
     float scalars[AM_MAX_SCALARS][AM_W];
     int32_t indices[AM_MAX_INDEX][AM_W];
     float sums[AM_MAX_SUMS][AM_W];
-    float older[AM_MAX_SUMS][AM_W]; /* of long rows: what was summed before */
+    float older[AM_CASCADES][AM_MAX_SUMS][AM_W]; /* sums of earlier tiles */
     float more[AM_MAX_SUMS][AM_W];
     float values[AM_MAX_OUT][AM_W];
     int64_t at[3][AM_W];            /* the three indices of the rows of a block */

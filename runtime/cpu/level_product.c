@@ -1,13 +1,14 @@
 /* Kernel `product`: c (+)= alpha a b. Compiled once a level.
  *
- * A unit is one block of c, AM_BLOCK_M x AM_BLOCK_N, held in f32 while k runs in steps of AM_BLOCK_K:
- * both operands are packed to f32 panels (which takes care of types and strides), then tiles of
- * TILE_M x TILE_N accumulate in registers. The sum over k has one order, whatever the thread. */
+ * A unit is one block of c, AM_BLOCK_M x AM_BLOCK_N, held in f32 while k runs in steps of
+ * AM_BLOCK_K: both operands are packed to f32 panels (which takes care of types and strides), then
+ * tiles of TILE_M x TILE_N accumulate in registers. The sum over k has one order, whatever the
+ * thread. */
 #include "elements.h"
 #include "kernel.h"
 
-/* Tiles that fit the registers. GCC unrolls smaller ones before it vectorises them, and then spills:
- * 4 x 16 reaches 10 GFLOP/s where 4 x 24 reaches 134 (GCC 12, AVX2, Zen 5). */
+/* Tiles that fit the registers. GCC unrolls smaller ones before it vectorises them, and then
+ * spills: 4 x 16 reaches 10 GFLOP/s where 4 x 24 reaches 134 (GCC 12, AVX2, Zen 5). */
 #if defined(__AVX512F__)
 #define TILE_M 12
 #define TILE_N 32
@@ -72,11 +73,13 @@ static void write_block(const am_product_job *job, int64_t at, int rows, int col
     uint32_t type = am_nibble(p->types, 2);
     float line[AM_BLOCK_N];
     for (int i = 0; i < rows; i++, c += AM_BLOCK_N) {
-        char *to = job->data[2] +
-                   (at + (int64_t)i * p->tensor[2].row) * (int64_t)am_type_size(type);
+        char *to =
+            job->data[2] + (at + (int64_t)i * p->tensor[2].row) * (int64_t)am_type_size(type);
         for (int j = 0; j < columns; j++) c[j] *= p->alpha;
-        if (p->accumulate) am_add_line(to, type, p->tensor[2].column, c, columns, line);
-        else am_store_line(to, type, p->tensor[2].column, c, columns);
+        if (p->accumulate)
+            am_add_line(to, type, p->tensor[2].column, c, columns, line);
+        else
+            am_store_line(to, type, p->tensor[2].column, c, columns);
     }
 }
 

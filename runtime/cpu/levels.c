@@ -41,16 +41,16 @@ static const am_cpu_level levels[] = {
     LEVEL(AM_LEVEL_V4, v4)
 #endif
 #ifdef AM_HAVE_V3
-    LEVEL(AM_LEVEL_V3, v3)
+        LEVEL(AM_LEVEL_V3, v3)
 #endif
 #ifdef AM_HAVE_V2
-    LEVEL(AM_LEVEL_V2, v2)
+            LEVEL(AM_LEVEL_V2, v2)
 #endif
 #ifdef AM_HAVE_NEON
-    LEVEL(AM_LEVEL_NEON, neon)
+                LEVEL(AM_LEVEL_NEON, neon)
 #endif
 #ifdef AM_HAVE_GENERIC
-    LEVEL(AM_LEVEL_GENERIC, generic)
+                    LEVEL(AM_LEVEL_GENERIC, generic)
 #endif
 };
 
