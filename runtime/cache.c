@@ -1,5 +1,6 @@
 /* Files that can be made again (compiled kernels), one for a key. A file carries its length and a
- * checksum, is put in place by one rename, and is never trusted: what does not fit counts as absent. */
+ * checksum, is put in place by one rename, and is never trusted: what does not fit counts as
+ * absent. */
 #include "os.h"
 
 #include "error.h"
@@ -21,7 +22,8 @@ typedef struct header {
 
 static_assert(sizeof(header) == 24, "no padding");
 
-/* FNV-1a, then the finisher of MurmurHash3, since FNV alone leaves its upper bits weak on short data. */
+/* FNV-1a, then the finisher of MurmurHash3, since FNV alone leaves its upper bits weak on short
+ * data. */
 uint64_t am_hash(uint64_t seed, const void *data, size_t size) {
     const unsigned char *at = data;
     uint64_t h = 0xcbf29ce484222325u ^ seed;

@@ -39,14 +39,22 @@ const char *anymax_error_message(void) {
 
 const char *anymax_status_string(anymax_status status) {
     switch (status) {
-    case ANYMAX_OK: return "ok";
-    case ANYMAX_ERROR_INVALID: return "invalid argument";
-    case ANYMAX_ERROR_UNSUPPORTED: return "unsupported on this device";
-    case ANYMAX_ERROR_NOT_FOUND: return "not found";
-    case ANYMAX_ERROR_OUT_OF_MEMORY: return "out of memory";
-    case ANYMAX_ERROR_DEVICE: return "device error";
-    case ANYMAX_ERROR_DEVICE_LOST: return "device lost";
-    case ANYMAX_ERROR_DATA: return "data out of range";
+    case ANYMAX_OK:
+        return "ok";
+    case ANYMAX_ERROR_INVALID:
+        return "invalid argument";
+    case ANYMAX_ERROR_UNSUPPORTED:
+        return "unsupported on this device";
+    case ANYMAX_ERROR_NOT_FOUND:
+        return "not found";
+    case ANYMAX_ERROR_OUT_OF_MEMORY:
+        return "out of memory";
+    case ANYMAX_ERROR_DEVICE:
+        return "device error";
+    case ANYMAX_ERROR_DEVICE_LOST:
+        return "device lost";
+    case ANYMAX_ERROR_DATA:
+        return "data out of range";
     }
     return "unknown status";
 }

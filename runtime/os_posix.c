@@ -24,8 +24,8 @@ static_assert(sizeof(pthread_mutex_t) <= sizeof(am_mutex), "am_mutex is too smal
 static_assert(sizeof(pthread_cond_t) <= sizeof(am_condition), "am_condition is too small");
 
 #ifdef __APPLE__
-/* The only common system whose initialisers are not all zero: a zeroed object is made a valid one at
- * first use. */
+/* The only common system whose initialisers are not all zero: a zeroed object is made a valid one
+ * at first use. */
 static void make_valid(void *object, size_t size, const void *fresh, size_t fresh_size) {
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
     static const am_mutex zero;
@@ -189,7 +189,8 @@ bool am_make_folders(const char *path) {
     size_t length = strlen(path), i;
     if (length == 0 || length >= sizeof part) return false;
     memcpy(part, path, length + 1);
-    /* A folder above that cannot be made may exist all the same (read-only roots): the last counts. */
+    /* A folder above that cannot be made may exist all the same (read-only roots): the last counts.
+     */
     for (i = 1; i < length; i++) {
         if (part[i] != '/') continue;
         part[i] = '\0';

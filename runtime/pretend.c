@@ -71,12 +71,17 @@ static int find_word(const char *words, const char *text, size_t length) {
 
 static const char *allowed(const key *k) {
     switch (k->kind) {
-    case COUNT_32: return "a whole number";
+    case COUNT_32:
+        return "a whole number";
     case BYTES_32:
-    case BYTES_64: return "a number of bytes (k, m or g may follow)";
-    case SUBGROUP: return "a power of two, or none";
-    case STORAGE16: return "0 or 1";
-    case WORD: break;
+    case BYTES_64:
+        return "a number of bytes (k, m or g may follow)";
+    case SUBGROUP:
+        return "a power of two, or none";
+    case STORAGE16:
+        return "0 or 1";
+    case WORD:
+        break;
     }
     return k->words;
 }
@@ -109,8 +114,10 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
     }
     if (k->kind == SUBGROUP && (number & (number - 1)) != 0) return false;
     number32 = (uint32_t)number;
-    if (k->kind == BYTES_64) memcpy(field, &number, sizeof number);
-    else memcpy(field, &number32, sizeof number32);
+    if (k->kind == BYTES_64)
+        memcpy(field, &number, sizeof number);
+    else
+        memcpy(field, &number32, sizeof number32);
     return true;
 }
 

@@ -1,7 +1,9 @@
-/* The table of row programs, read off their files: names and counts only, no expression is evaluated.
+/* The table of row programs, read off their files: names and counts only, no expression is
+ * evaluated.
  *
- * am_program_files.inc (made by the build) includes each file of math/rows/ in both directions, each
- * followed by the file named in AM_PROGRAM_USE, and leaves the program's name in AM_PROGRAM_NAME. */
+ * am_program_files.inc (made by the build) includes each file of math/rows/ in both directions,
+ * each followed by the file named in AM_PROGRAM_USE, and leaves the program's name in
+ * AM_PROGRAM_NAME. */
 #include "program.h"
 
 #include <string.h>
@@ -43,17 +45,17 @@ static inline float am_from_bits(int32_t i) {
 #define COUNT_1(a) +1
 #define COUNT_2(a, b) +1
 #define COUNT_3(a, b, c) +1
-#define SLOT_BIT_2(slot, b) SLOT_JOIN (1ll << (slot))
-#define SLOT_BIT_3(slot, b, c) SLOT_JOIN (1ll << (slot))
-#define PARAM_BIT_2(i, b) SLOT_JOIN (1ll << (i))
-#define PARAM_BIT_3(slot, i, c) SLOT_JOIN (1ll << (i))
+#define SLOT_BIT_2(slot, b) SLOT_JOIN(1ll << (slot))
+#define SLOT_BIT_3(slot, b, c) SLOT_JOIN(1ll << (slot))
+#define PARAM_BIT_2(i, b) SLOT_JOIN(1ll << (i))
+#define PARAM_BIT_3(slot, i, c) SLOT_JOIN(1ll << (i))
 #define AM_CAT3(a, b, c) a##b##c
 #define AM_CAT(a, b, c) AM_CAT3(a, b, c)
 #define AM_STRING1(a) #a
 #define AM_STRING(a) AM_STRING1(a)
 
-/* First the functions, and what every program must keep to; then the table, where only macros of the
- * files are left. */
+/* First the functions, and what every program must keep to; then the table, where only macros of
+ * the files are left. */
 #define AM_PROGRAM_USE "program_check.h"
 #include "am_program_files.inc"
 #undef AM_PROGRAM_USE

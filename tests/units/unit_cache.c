@@ -1,5 +1,5 @@
-/* Cache files: what was written comes back, whatever is damaged counts as absent and is named once, and
- * a place that cannot be used is no error. */
+/* Cache files: what was written comes back, whatever is damaged counts as absent and is named once,
+ * and a place that cannot be used is no error. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200809L
 #endif

@@ -1,4 +1,5 @@
-/* Small parts: allocation and its hook, checked multiplication, messages, the table of row programs. */
+/* Small parts: allocation and its hook, checked multiplication, messages, the table of row
+ * programs. */
 #include "error.h"
 #include "os.h"
 #include "program.h"
@@ -76,8 +77,8 @@ START_TEST(status_has_a_name) {
     for (int i = ANYMAX_OK; i <= ANYMAX_ERROR_DATA; i++)
         ck_assert_str_ne(anymax_status_string((anymax_status)i), "unknown status");
     ck_assert_str_eq(anymax_status_string((anymax_status)99), "unknown status");
-    ck_assert_uint_eq(anymax_version(), ANYMAX_VERSION_MAJOR * 1000000 + ANYMAX_VERSION_MINOR * 1000 +
-                                            ANYMAX_VERSION_PATCH);
+    ck_assert_uint_eq(anymax_version(), ANYMAX_VERSION_MAJOR * 1000000 +
+                                            ANYMAX_VERSION_MINOR * 1000 + ANYMAX_VERSION_PATCH);
 }
 END_TEST
 

@@ -72,7 +72,7 @@ static const struct {
 } refused[] = {
     {"colour=1", "there is no key in \"colour=1\""},
     {"groups=1,colour=1", "there is no key in \"colour=1\""},
-    {"group=1", "there is no key"}, /* neither a part of a key ... */
+    {"group=1", "there is no key"},   /* neither a part of a key ... */
     {"groupss=1", "there is no key"}, /* ... nor more than one */
     {"Groups=1", "there is no key"},
     {"=1", "there is no key"},
@@ -84,9 +84,9 @@ static const struct {
     {"groups=1.5", "groups is a whole number"},
     {"groups= 1", "groups is a whole number"},
     {"groups=0x10", "groups is a whole number"},
-    {"groups=4k", "groups is a whole number"},       /* not a size */
+    {"groups=4k", "groups is a whole number"},         /* not a size */
     {"groups=4294967296", "groups is a whole number"}, /* 2^32 */
-    {"shared=4g", "shared is a number of bytes"},    /* 2^32 again */
+    {"shared=4g", "shared is a number of bytes"},      /* 2^32 again */
     {"shared=k", "shared is a number of bytes"},
     {"shared=1kk", "shared is a number of bytes"},
     {"range=17179869184g", "range is a number of bytes"}, /* 2^64 */
