@@ -205,7 +205,8 @@ anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t 
     am_memory *m;
     anymax_status status;
     VkResult result;
-    if (size_bytes > SIZE_MAX - 16 || size_bytes > dev->limits.alloc_bytes)
+    /* What a stream needs for itself is small, and no matter of pretended limits. */
+    if (use == AM_VK_DEVICE && (size_bytes > SIZE_MAX - 16 || size_bytes > dev->limits.alloc_bytes))
         return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "vulkan: %zu bytes; one allocation takes at most %llu",
                        size_bytes, (unsigned long long)dev->limits.alloc_bytes);
     m = am_alloc_zero(1, sizeof *m);
