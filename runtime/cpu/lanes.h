@@ -45,12 +45,20 @@ static inline AM_ALWAYS_INLINE float am_from_bits(int32_t i) {
 #define ILIT(c) (c)
 #define ROWLIT(c) (c)
 #define AM_INF INFINITY
+#if defined(__GNUC__) && !defined(__clang__)
+/* By masks: GCC turns nested ?: into branches, and does not vectorise a loop that has any left. */
+static inline AM_ALWAYS_INLINE float am_select(int32_t c, float a, float b) {
+    return am_from_bits((am_bits(a) & -c) | (am_bits(b) & ~-c));
+}
+#define am_sel(c, a, b) am_select(c, a, b)
+#else
 #define am_sel(c, a, b) ((c) ? (a) : (b))
+#endif
 #define am_and(a, b) ((a) & (b))
 #define am_or(a, b) ((a) | (b))
 #define am_float(i) ((float)(i))
 /* The conversion of a NaN is undefined in C. */
-#define am_int(x) ((int32_t)((x) == (x) ? (x) : 0.0f))
+#define am_int(x) ((int32_t)am_sel((x) == (x), x, 0.0f))
 #if defined(__SSE4_1__) || defined(__aarch64__)
 #define am_round(x) rintf(x)
 #else

@@ -1,4 +1,4 @@
-/* The macros that row_program.h hands to the X-macros of a program. Names that could meet a program's
+/* What row_program.h hands to the X-macros of a program. Names that could meet a program's
  * own begin with am_ (a program may call a row scalar `l` or a tensor `x`). */
 #ifndef AM_CPU_ROW_MACROS_H
 #define AM_CPU_ROW_MACROS_H
@@ -36,7 +36,7 @@
 #define OUT_BASE(slot, name, e) \
     float *name##_out = am_tile_->out[AM_ID(OUT_##slot##_##name)]; \
     const ptrdiff_t name##_out_step = am_tile_->out_step[AM_ID(OUT_##slot##_##name)];
-#define OUT_PUT(slot, name, e) name##_out[am_l] = bad > 0.0f ? NAN : (e);
+#define OUT_PUT(slot, name, e) name##_out[am_l] = am_sel(bad > 0.0f, NAN, e);
 #define OUT_NEXT(slot, name, e) name##_out += name##_out_step;
 #define KEEP_AT(name, e) AM_ID(KEEP_##name),
 #define KEEP_BASE(name, e) float *name##_keep = am_tile_->keep[AM_ID(KEEP_##name)];
@@ -58,7 +58,7 @@
     const real name = am_sums[AM_ID(SUM_##name) * AM_W + am_l]; (void)name;
 #define MOVE_MAKE(name, e) const real name##_moved = (e);
 #define MOVE_PUT(name, e) \
-    am_sums[AM_ID(SUM_##name) * AM_W + am_l] = w < 0.0f ? name##_moved : name;
+    am_sums[AM_ID(SUM_##name) * AM_W + am_l] = am_sel(w < 0.0f, name##_moved, name);
 
 /* Finish: row scalars. */
 #define ROW_AT(slot, name, e) AM_ID(ROW_##slot##_##name),
