@@ -57,7 +57,10 @@
 /* Lanes. */
 #define LANE(op, name, e) real name##_v = LIT(op##_ID);
 #define RESET(op, name, e) name##_v = LIT(op##_ID);
-#define STEP(op, name, e) name##_v = op##_OP(name##_v, (e));
+/* A lane sums a block apart before it adds it: small terms are not lost one by one in a large sum. */
+#define BLOCK_LANE(op, name, e) real name##_b = LIT(op##_ID);
+#define BLOCK_ADD(op, name, e) name##_v = op##_OP(name##_v, name##_b);
+#define STEP(op, name, e) name##_b = op##_OP(name##_b, (e));
 #define POISONED(e) am_sel(am_lane(bad) > 0.0f, LIT(AM_NAN), (e))
 #if AM_LANES == 16
 #define PRESENT(slot, name, absent) +(name##_type != AM_ABSENT)
@@ -133,15 +136,20 @@
 #endif
 #define ELEMENTS(S, KEEP)                                                                \
     FOR_BLOCKS {                                                                         \
-        BLOCK FOR_TURNS(turn_at) {                                                       \
+        BLOCK S(BLOCK_LANE) FOR_TURNS(turn_at) {                                         \
             COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP) S(STEP)                   \
         }                                                                                \
+        S(BLOCK_ADD)                                                                     \
     }                                                                                    \
     BLOCKS_END
 #define LISTED(S)                                                                        \
-    for (int turn_at = 0; turn_at < list_found; turn_at++) {                             \
-        const real z = LIST(turn_at);                                                    \
-        S(STEP)                                                                          \
+    {                                                                                    \
+        S(BLOCK_LANE)                                                                    \
+        for (int turn_at = 0; turn_at < list_found; turn_at++) {                         \
+            const real z = LIST(turn_at);                                                \
+            S(STEP)                                                                      \
+        }                                                                                \
+        S(BLOCK_ADD)                                                                     \
     }
 
 /* Workspace: partial states and row scalars. j: number of a reduction, R: how many there are. */
@@ -309,9 +317,11 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
                 }
                 MOVE_LANES(block_top)
                 const real m = m_v;
+                ROW_S2(BLOCK_LANE)
                 for (int turn_at = block_at; turn_at < block_end; turn_at++) {
                     COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(ANCHORED) ROW_S2(STEP)
                 }
+                ROW_S2(BLOCK_ADD)
             }
             BLOCKS_END
 #endif

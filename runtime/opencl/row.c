@@ -5,6 +5,7 @@
  * and output), and all that an item may use: half a usual L2. */
 #define LANE_BYTES 64u
 #define TILE_LANES 512u
+#define LEAST_LANES 64u /* one lane for each of ten inputs and outputs, and more */
 #define AREA_LANES ((512u << 10) / LANE_BYTES)
 #define ITEM_ELEMENTS 8192u /* that an item should have to do */
 #define WHOLE_FOLDS                                                                                \
@@ -93,6 +94,7 @@ static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *la
     if (area > TILE_LANES + (inputs + 2) * turns) area = TILE_LANES + (inputs + 2) * turns;
     if (area > TILE_LANES && device->options.pretend.skeleton == AM_SKELETON_STREAM)
         area = TILE_LANES;
+    if (area < LEAST_LANES) area = LEAST_LANES;
     if (program->online && is_whole(args) && (inputs + 1) * turns + TILE_LANES / 4 > area)
         args->stages |= AM_STAGE_ONLINE;
     args->lanes = (int32_t)rows_in_turn(device, args, rows_a_turn);
