@@ -64,6 +64,9 @@ static anymax_status create_instance(am_vk_instance *vk) {
         info.enabledExtensionCount = 1;
     }
     result = vk->vkCreateInstance(&info, NULL, &vk->handle);
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+        return am_fail(ANYMAX_ERROR_NOT_FOUND,
+                       "vulkan: the loader %s finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER)", vk->loader);
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(NULL, result, "vkCreateInstance");
 }
 
