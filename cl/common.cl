@@ -140,6 +140,10 @@ ushort16 am_to_half(float16 v) {
     return convert_ushort16(h | sign_bit);
 }
 
+float16 am_from_bf16(ushort16 h) {
+    return as_float16(convert_uint16(h) << 16);
+}
+
 ushort16 am_to_bf16(float16 v) {
     const uint16 b = as_uint16(v), r = (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
     return convert_ushort16(am_sel((b & 0x7fffffffu) > (uint16)(0x7f800000u), b >> 16 | 0x40u, r));
@@ -147,13 +151,12 @@ ushort16 am_to_bf16(float16 v) {
 
 #define AM_IOTA ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 
-/* 16 lanes at any places; `near`: they are neighbours. Out of line, as are all that touch memory: the
- * loops over elements then see nothing but local memory, and stay small. */
+/* 16 lanes at any places; `near`: they are neighbours. Out of line, as are all that touch memory:
+ * the loops over elements then see nothing but local memory, and stay small. */
 __attribute__((noinline)) float16 am_load(am_pointer p, uint type, bool near, int16 at) {
     if (near && type == AM_F32) return vload16(0, (__global const float *)p + at.s0);
     if (near && type == AM_F16) return am_from_half(vload16(0, (__global const ushort *)p + at.s0));
-    if (near && type == AM_BF16)
-        return as_float16(convert_uint16(vload16(0, (__global const ushort *)p + at.s0)) << 16);
+    if (near && type == AM_BF16) return am_from_bf16(vload16(0, (__global const ushort *)p + at.s0));
     float16 v;
     for (int l = 0; l < 16; l++) ((float *)&v)[l] = am_load1(p, type, ((int *)&at)[l]);
     return v;
@@ -180,9 +183,10 @@ __attribute__((noinline)) int16 am_load_indices(am_pointer p, uint type, int16 a
     return v;
 }
 
-/* Form `along`: columns at, at + step, ... into a tile; what is left of its last lane is `absent`. */
-__attribute__((noinline)) void am_fill_along(__local float16 *tile, am_pointer p, uint type, int at, int step,
-                                             int columns, float absent) {
+/* Form `along`: columns at, at + step, ... into a tile; what is left of its last lane is `absent`.
+ */
+__attribute__((noinline)) void am_fill_along(__local float16 *tile, am_pointer p, uint type,
+                                             int at, int step, int columns, float absent) {
     __local float *words = (__local float *)tile;
     int c = 0;
     if (step == 1) {
@@ -194,7 +198,7 @@ __attribute__((noinline)) void am_fill_along(__local float16 *tile, am_pointer p
                 tile[i] = am_from_half(vload16(i, (__global const ushort *)p + at));
         else
             for (int i = 0; i < whole; i++)
-                tile[i] = as_float16(convert_uint16(vload16(i, (__global const ushort *)p + at)) << 16);
+                tile[i] = am_from_bf16(vload16(i, (__global const ushort *)p + at));
         c = whole * 16;
     }
     if (type == AM_F32)
@@ -204,8 +208,8 @@ __attribute__((noinline)) void am_fill_along(__local float16 *tile, am_pointer p
 }
 
 /* The other way; `add`: to what is there. */
-__attribute__((noinline)) void am_drain_along(__local const float16 *tile, am_pointer p, uint type, int at,
-                                              int step, int columns, bool add) {
+__attribute__((noinline)) void am_drain_along(__local const float16 *tile, am_pointer p,
+                                              uint type, int at, int step, int columns, bool add) {
     __local const float *words = (__local const float *)tile;
     int c = 0;
     if (step == 1 && !add) {
@@ -230,8 +234,8 @@ __attribute__((noinline)) void am_drain_along(__local const float16 *tile, am_po
 }
 
 /* Form `across`: lane l of turn i is column i of row l, at at[l] + i * step. */
-__attribute__((noinline)) void am_fill_across(__local float16 *tile, am_pointer p, uint type, bool near,
-                                              int16 at, int step, int turns) {
+__attribute__((noinline)) void am_fill_across(__local float16 *tile, am_pointer p, uint type,
+                                              bool near, int16 at, int step, int turns) {
     __local float *words = (__local float *)tile;
     if (near && type == AM_F32) {
         for (int i = 0; i < turns; i++)
@@ -251,8 +255,9 @@ __attribute__((noinline)) void am_fill_across(__local float16 *tile, am_pointer 
     }
 }
 
-__attribute__((noinline)) void am_drain_across(__local const float16 *tile, am_pointer p, uint type, bool near,
-                                               int16 at, int step, int turns, bool add, int rows) {
+__attribute__((noinline)) void am_drain_across(__local const float16 *tile, am_pointer p,
+                                               uint type, bool near, int16 at, int step,
+                                               int turns, bool add, int rows) {
     __local const float *words = (__local const float *)tile;
     if (near) {
         for (int i = 0; i < turns; i++) {

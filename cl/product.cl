@@ -1,8 +1,8 @@
 /* Kernel `product`: c = alpha a b, or c += alpha a b; a m x k, b k x n, batched, any strides, any
  * float types. The sum over k runs in index order, in f32.
  *
- * AM_LANES 16: an item takes 64 rows and 32 columns of c, 8 rows in 16 float16 registers at a time; b, a
- * and the sums lie in local memory (8 KiB and 320 bytes for each of AM_DEPTH steps of k) (CPUs).
+ * AM_LANES 16: an item takes 64 rows and 32 columns of c, 8 rows in 16 float16 registers at a time;
+ * b, a and the sums lie in local memory (8 KiB, and 160 bytes for each of AM_DEPTH steps of k) (CPUs).
  * AM_LANES 1: a group (of 64 items, or fewer) takes 32 x 32 of c, 16 steps of k at a time in local
  * memory (4.2 KiB), an item 4 x 4 or more of them: 2 m n k flops from
  * 4 (m k n / 32 + n k m / 32 + m n) bytes. */
@@ -25,8 +25,9 @@
 #endif
 
 /* Up to 32 columns of `depth` rows of b. */
-__attribute__((noinline)) void am_fill_columns(__local float16 *tile, am_pointer b, uint type, int at, int row_step,
-                                               int column_step, int depth, int columns) {
+__attribute__((noinline)) void am_fill_columns(__local float16 *tile, am_pointer b, uint type,
+                                               int at, int row_step, int column_step, int depth,
+                                               int columns) {
     __local float *words = (__local float *)tile;
     if (type == AM_F32 && column_step == 1 && columns == 32) {
         for (int k = 0; k < depth; k++) {
@@ -44,13 +45,14 @@ __attribute__((noinline)) void am_fill_columns(__local float16 *tile, am_pointer
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void am_product(
-    const am_product_args args, const am_bases bases, __global uchar *slot_0, __global uchar *slot_1,
-    __global uchar *slot_2) {
+    const am_product_args args, const am_bases bases, __global uchar *slot_0,
+    __global uchar *slot_1, __global uchar *slot_2) {
     __local float16 b_tile[AM_DEPTH * 2], sums[ITEM_ROWS * 2], a_tile[TILE_ROWS * AM_DEPTH / 16];
     const am_pointer a = slot_0 + bases.at[0], b = slot_1 + bases.at[1], c = slot_2 + bases.at[2];
     const uint a_type = AM_NIBBLE(args.types, 0), b_type = AM_NIBBLE(args.types, 1);
     const uint c_type = AM_NIBBLE(args.types, 2);
-    const size_t across = (args.n + 31) / 32, down = (args.m - args.row0 + ITEM_ROWS - 1) / ITEM_ROWS;
+    const size_t across = (args.n + 31) / 32;
+    const size_t down = (args.m - args.row0 + ITEM_ROWS - 1) / ITEM_ROWS;
     const size_t item = get_global_id(0);
     const int column = (int)(item % across) * 32, batch = (int)(item / across / down);
     const int row = args.row0 + (int)(item / across % down) * ITEM_ROWS;
@@ -91,7 +93,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void am_product(
     for (int r = 0; r < rows; r++) {
         sums[r * 2] *= args.alpha;
         sums[r * 2 + 1] *= args.alpha;
-        am_drain_along(sums + r * 2, c, c_type, c_at + r * C.row, C.column, columns, args.accumulate != 0);
+        am_drain_along(sums + r * 2, c, c_type, c_at + r * C.row, C.column, columns,
+                       args.accumulate != 0);
     }
 }
 
@@ -103,8 +106,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void am_product(
 #define DOWN (TILE / STEP_Y) /* rows of an item, STEP_Y apart; columns are 8 apart */
 
 __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void am_product(
-    const am_product_args args, const am_bases bases, __global uchar *slot_0, __global uchar *slot_1,
-    __global uchar *slot_2) {
+    const am_product_args args, const am_bases bases, __global uchar *slot_0,
+    __global uchar *slot_1, __global uchar *slot_2) {
     /* A pad of one keeps columns of a tile in different banks. */
     __local float a_tile[DEPTH][TILE + 1], b_tile[DEPTH][TILE + 1];
     const am_pointer a = slot_0 + bases.at[0], b = slot_1 + bases.at[1], c = slot_2 + bases.at[2];
@@ -123,14 +126,16 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void am_product(
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int e = lid; e < TILE * DEPTH; e += AM_ITEMS) {
             /* Neighbouring items take neighbouring elements, whichever way the tensor lies. */
-            const int ad = A.column == 1 ? e % DEPTH : e / TILE, ar = A.column == 1 ? e / DEPTH : e % TILE;
-            const int bd = B.row == 1 ? e % DEPTH : e / TILE, bc = B.row == 1 ? e / DEPTH : e % TILE;
+            const int ad = A.column == 1 ? e % DEPTH : e / TILE;
+            const int ar = A.column == 1 ? e / DEPTH : e % TILE;
+            const int bd = B.row == 1 ? e % DEPTH : e / TILE;
+            const int bc = B.row == 1 ? e / DEPTH : e % TILE;
+            const int a_at = a_first + (row + ar) * A.row + (k0 + ad) * A.column;
+            const int b_at = b_first + (k0 + bd) * B.row + (column + bc) * B.column;
             const bool a_in = row + ar < args.m && k0 + ad < args.k;
             const bool b_in = column + bc < args.n && k0 + bd < args.k;
-            a_tile[ad][ar] =
-                a_in ? am_load1(a, a_type, a_first + (row + ar) * A.row + (k0 + ad) * A.column) : 0.0f;
-            b_tile[bd][bc] =
-                b_in ? am_load1(b, b_type, b_first + (k0 + bd) * B.row + (column + bc) * B.column) : 0.0f;
+            a_tile[ad][ar] = a_in ? am_load1(a, a_type, a_at) : 0.0f;
+            b_tile[bd][bc] = b_in ? am_load1(b, b_type, b_at) : 0.0f;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int d = 0; d < DEPTH; d++) {

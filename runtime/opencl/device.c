@@ -200,8 +200,8 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
         smaller(device_number(api, device->id, CL_DEVICE_LOCAL_MEM_SIZE), pretend->shared_bytes);
     device->group_items =
         (uint32_t)smaller(device_number(api, device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE), 1u << 16);
-    if (api->clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL) ==
-        CL_SUCCESS)
+    if (api->clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes,
+                             NULL) == CL_SUCCESS)
         device->group_items = (uint32_t)smaller(device->group_items, sizes[0]);
     device->group_items = (uint32_t)smaller(device->group_items, pretend->invocations);
 }

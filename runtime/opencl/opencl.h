@@ -72,8 +72,8 @@ typedef struct am_cl_api {
 /* The functions, loaded by the first call. NULL with a message set if there is no usable loader. */
 const am_cl_api *am_cl_load(void);
 
-/* The status for what the driver answered, with its message: what was being done, and the code's name.
- * CL_SUCCESS is ANYMAX_OK. */
+/* The status for what the driver answered, with its message: what was being done, and the code's
+ * name. CL_SUCCESS is ANYMAX_OK. */
 anymax_status am_cl_status(cl_int code, const char *doing);
 
 /* How a row kernel was compiled; see cl/row_form.cl. */
@@ -87,7 +87,7 @@ typedef enum am_cl_variant {
     AM_CL_VARIANTS
 } am_cl_variant;
 
-#define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`, in any variant's place 0 */
+#define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`; it has variant 0 alone */
 
 typedef struct am_cl_kernel_program {
     cl_program program;

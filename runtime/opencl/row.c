@@ -68,8 +68,9 @@ static uint32_t rows_in_turn(const am_backend_device *device, const am_row_args 
                              uint32_t rows_a_turn) {
     const uint64_t rows = (uint64_t)(args->rows - args->row0) * (uint64_t)args->parts / rows_a_turn;
     const uint64_t columns = (uint64_t)args->part_len * rows_a_turn;
+    const uint64_t most = rows / (16 * (uint64_t)device->units);
     uint64_t turns = ITEM_ELEMENTS / columns;
-    if (turns > rows / (16 * (uint64_t)device->units)) turns = rows / (16 * (uint64_t)device->units);
+    if (turns > most) turns = most;
     return turns > 1 ? (uint32_t)turns : 1;
 }
 
@@ -163,7 +164,8 @@ static anymax_status set_value(am_backend_stream *stream, cl_kernel kernel, cl_u
 }
 
 /* Parts [part0, part0 + parts) only: tensors are given at the first column of the first part. */
-static void take_parts(const am_row_launch *launch, am_row_args *args, int32_t part0, int32_t parts) {
+static void take_parts(const am_row_launch *launch, am_row_args *args, int32_t part0,
+                       int32_t parts) {
     int s;
     for (s = 0; s < AM_SLOTS; s++)
         if (has_rows(launch, s))
