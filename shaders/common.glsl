@@ -46,6 +46,7 @@ AM_SLOT(12, 1, 16) AM_SLOT(13, 1, 20) AM_SLOT(14, 1, 24) AM_SLOT(15, 1, 28)
 #define AM_I32 4u
 #define AM_I64 5u
 #define AM_U8 6u
+#define AM_ANY 7u /* a float type that args tell: fewer pipelines, for work that is small beside one */
 
 #define AM_INF uintBitsToFloat(0x7f800000u)
 #define AM_NAN uintBitsToFloat(0x7fc00000u)
@@ -92,10 +93,23 @@ uint am_to_16(uint type, float f) { return type == AM_F16 ? am_to_half(f) : am_t
     atomicXor(am_words[AM_BIND_##s].v[(i) >> 1], ((old) ^ (new)) << (((i) & 1) * 16));
 #endif
 
+#define AM_ARGS_TYPE(s) ((args.types_binds[(s) >> 3] >> (((s) & 7) * 4)) & 15u)
+#define AM_ANY_AT(type, i) (type == AM_F32 ? i : i >> 1)
+#define AM_ANY_SHIFT(type, i) (type == AM_F32 ? 0 : (i & 1) * 16)
+#define AM_ANY_MASK(type) (type == AM_F32 ? 0xffffffffu : 0xffffu)
+float am_from_any(uint type, uint bits) {
+    return type == AM_F32 ? uintBitsToFloat(bits) : am_from_16(type, bits);
+}
+
 #define AM_LOAD(s, name)                                                       \
     float am_load_##name(int at) {                                             \
         const int i = max(at, 0);                                              \
         if (AM_TYPE_##s == AM_F32) return uintBitsToFloat(am_words[AM_BIND_##s].v[i]); \
+        if (AM_TYPE_##s == AM_ANY) {                                           \
+            const uint type = AM_ARGS_TYPE(s);                                 \
+            const uint word = am_words[AM_BIND_##s].v[AM_ANY_AT(type, i)];     \
+            return am_from_any(type, (word >> AM_ANY_SHIFT(type, i)) & AM_ANY_MASK(type)); \
+        }                                                                      \
         return am_from_16(AM_TYPE_##s, AM_HALF_AT(s, i));                      \
     }
 
@@ -105,6 +119,14 @@ uint am_to_16(uint type, float f) { return type == AM_F16 ? am_to_half(f) : am_t
         if (AM_TYPE_##s == AM_F32) {                                           \
             if (add) f += uintBitsToFloat(am_words[AM_BIND_##s].v[i]);         \
             am_words[AM_BIND_##s].v[i] = floatBitsToUint(f);                   \
+        } else if (AM_TYPE_##s == AM_ANY) {                                    \
+            const uint type = AM_ARGS_TYPE(s);                                 \
+            const int word = AM_ANY_AT(type, i), shift = AM_ANY_SHIFT(type, i); \
+            const uint old = (am_words[AM_BIND_##s].v[word] >> shift) & AM_ANY_MASK(type); \
+            if (add) f += am_from_any(type, old);                              \
+            uint bits = floatBitsToUint(f);                                    \
+            if (type != AM_F32) bits = am_to_16(type, f);                      \
+            atomicXor(am_words[AM_BIND_##s].v[word], (old ^ bits) << shift);   \
         } else {                                                               \
             uint old = 0u;                                                     \
             if (add || FULL == 0) old = AM_HALF_AT(s, i);                      \

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define ANY_FLOAT 7u /* AM_ANY of shaders/common.glsl */
 #define DISPATCH_ELEMENTS ((uint64_t)1 << 30) /* times passes, of a GPU: some 0.1 s */
 
 static void make_key(const am_backend_device *dev, const am_row_launch *launch, const am_vk_shape *s,
@@ -10,8 +11,11 @@ static void make_key(const am_backend_device *dev, const am_row_launch *launch, 
     const am_row_args *a = &launch->args;
     uint32_t types[2] = {0, 0}, binds[2] = {0, 0};
     for (int slot = 0; slot < AM_SLOTS; slot++) {
+        uint32_t type;
         if (!launch->binding[slot].memory) continue;
-        am_set_nibble(types, slot, slot == AM_SLOT_WORKSPACE ? AM_F32 : am_nibble(a->types, slot));
+        type = slot == AM_SLOT_WORKSPACE ? AM_F32 : am_nibble(a->types, slot);
+        if (s->plain && slot != AM_SLOT_WORKSPACE && type <= AM_BF16) type = ANY_FLOAT;
+        am_set_nibble(types, slot, type);
         am_set_nibble(binds, slot, am_nibble(a->binds, slot));
     }
     memset(key, 0, sizeof *key);

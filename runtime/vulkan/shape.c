@@ -155,10 +155,10 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     layout(dev, length, (uint32_t)(a->rows - a->row0), most, &s);
     each = (length + s.lanes - 1) / s.lanes;
     s.unroll = register_class(at_most(each, dev->cpu_shape ? CHIP_MOST_CPU : CHIP_MOST));
-    if (dev->cpu_shape && forced == AM_SKELETON_AUTO &&
-        (uint64_t)length * (uint64_t)(a->rows - a->row0) < PLAIN_ELEMENTS_CPU)
-        s.unroll = 1;
-    s.chip = s.unroll >= each && passes > 0 && forced != AM_SKELETON_STREAM;
+    s.plain = dev->cpu_shape && forced == AM_SKELETON_AUTO &&
+              (uint64_t)length * (uint64_t)(a->rows - a->row0) < PLAIN_ELEMENTS_CPU;
+    if (s.plain) s.unroll = 1;
+    s.chip = s.unroll >= each && passes > 0 && forced != AM_SKELETON_STREAM && !s.plain;
     if (!s.chip) {
         s.unroll = at_most(s.unroll, dev->cpu_shape ? AM_VK_STREAM_UNROLL : GPU_STREAM_UNROLL);
         fit_trips(dev, length, passes, most, &s);
@@ -173,7 +173,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     else
         s.reduce = AM_VK_SUBGROUPS;
     s.list = list_room(dev, program, a, &s);
-    s.dims = a->d0 >= a->rows ? 1 : 3;
+    s.dims = a->d0 >= a->rows && !s.plain ? 1 : 3;
     *out = s;
 }
 

@@ -200,6 +200,7 @@ typedef struct am_vk_shape {
     uint32_t lanes;  /* of a row */
     uint32_t unroll; /* columns of a lane in one turn of a loop */
     bool across, chip;
+    bool plain; /* float types are read from the arguments: one pipeline for all of them */
     uint32_t reduce; /* AM_VK_ALONE ... */
     uint32_t dims;
     uint32_t list; /* candidates that a lane can hold; 0: none */
