@@ -1,222 +1,15 @@
 /* Kernel `row`: one row program (math/rows/) over rows of tensors; the stages are those of
  * runtime/launch.h. Included once for each program and form, with ROW_FORWARD or ROW_BACKWARD, the
- * program and math/row.h read before, and AM_KERNEL its name.
+ * program and math/row.h read before, and AM_KERNEL its name; row_macros.cl is read once.
  *
- * Form (row_form.cl) says what an item does. AM_CHIP: 0, or the columns that a lane of a group keeps in
- * registers (whole rows of up to AM_CHIP * lanes columns). Bytes: each stage reads the inputs once,
+ * Form (row_form.cl) says what an item does. AM_CHIP: 0, or the columns that a lane of a group keeps
+ * in registers (whole rows of up to AM_CHIP * lanes columns). Bytes: each stage reads the inputs once,
  * on chip only the first does; the finish writes the outputs.
  * Local memory of a group: 4 * AM_ITEMS * (sums of the largest stage + AM_LIST); on CPUs what the host
- * passes as `area`. Barriers stand at top level, or in loops of at least one turn whose count depends on
- * args alone: a stage that a launch leaves out reduces nothing, but passes the same barriers. Names of the skeleton
- * have an underscore or are macros, so that programs are free to use short ones. */
-#ifndef ROW_SKELETON
-#define ROW_SKELETON
-#ifndef AM_CHIP
-#define AM_CHIP 0
-#endif
-#ifndef AM_LIST
-#define AM_LIST 8 /* candidates that a lane of a group can list */
-#endif
-#ifndef AM_BLOCK
-#define AM_BLOCK (AM_LANES == 16 ? 32 : 8) /* turns of a tile, and between two moves of the anchor */
-#endif
-
-#define SUM_ID 0.0f
-#define MAX_ID -AM_INF
-#define SUM_OP(a, b) ((a) + (b))
-#define MAX_OP(a, b) am_sel((a) < (b), (b), (a))
-#define NONE(a, b)
-
-/* What an item has: the slots of its tensors; then what a row has: places and scalars. */
-#define HERE(slot, name)                                                                 \
-    const am_pointer name##_p = slot_##slot + bases.at[slot];                            \
-    const uint name##_type = AM_NIBBLE(args.types, slot);
-#define SLOT(slot, name, e) HERE(slot, name) const int name##_step = args.tensor[slot].step;
-#define AT_ROW(slot)                                                                     \
-    (args.tensor[slot].offset + row_p0 * args.tensor[slot].s0 + row_p1 * args.tensor[slot].s1 + \
-     row_p2 * args.s2[slot])
-#define PLACE(slot, name, e)                                                             \
-    const rowi name##_at = AT_ROW(slot) + (this_part - args.part0) * args.part_len * name##_step;
-#define PARAM(slot, i, name)                                                             \
-    HERE(slot, name)                                                                     \
-    rowf name = ROWLIT(args.param[i]);                                                   \
-    if (name##_type != AM_ABSENT)                                                        \
-        name = ROW_LOAD(name##_p, name##_type, NEAR_ROWS(slot), AT_ROW(slot));
-#define CONST(i, name) const rowf name = ROWLIT(args.param[i]);
-#define INT(i, name) const rowi name = (rowi)(args.iparam[i]);
-#define INDEX(slot, name)                                                                \
-    HERE(slot, name)                                                                     \
-    rowi name = args.row_base + this_row;                                                \
-    if (name##_type != AM_ABSENT) name = ROW_LOAD_INDEX(name##_p, name##_type, AT_ROW(slot));
-#define SCALAR_1(name) rowf name = ROWLIT(0.0f);
-#define SCALAR_3(op, name, e) SCALAR_1(name)
-#define POINTERS(P) P(0) P(1) P(2) P(3) P(4) P(5) P(6) P(7) P(8) P(9) P(10) P(11) P(12) P(13) P(14)
-#define COUNT_2(a, b) +1
-#define COUNT_3(a, b, c) +1
-
-/* Lanes. */
-#define LANE(op, name, e) real name##_v = LIT(op##_ID);
-#define RESET(op, name, e) name##_v = LIT(op##_ID);
-/* A lane sums a block apart before it adds it: small terms are not lost one by one in a large sum. */
-#define BLOCK_LANE(op, name, e) real name##_b = LIT(op##_ID);
-#define BLOCK_ADD(op, name, e) name##_v = op##_OP(name##_v, name##_b);
-#define STEP(op, name, e) name##_b = op##_OP(name##_b, (e));
-#define POISONED(e) am_sel(am_lane(bad) > 0.0f, LIT(AM_NAN), (e))
-#if AM_LANES == 16
-#define PRESENT(slot, name, absent) +(name##_type != AM_ABSENT)
-/* An absent tensor is one lane that is read again and again. */
-#define TILE(slot, name, absent)                                                         \
-    __local float16 *const name##_tile = area + area_used;                               \
-    const int name##_skip = name##_type != AM_ABSENT;                                    \
-    area_used += name##_skip ? (is_resident ? row_turns : block_turns) : 1;              \
-    if (!name##_skip) name##_tile[0] = LIT(absent);
-#define TILE_OUT(slot, name, e)                                                          \
-    __local float16 *const name##_tile = area + area_used;                               \
-    area_used += block_turns;
-#define FOR_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += block_turns)
-#define BLOCK                                                                            \
-    const int block_end = min(block_at + block_turns, part_turns);                       \
-    const int tile_at = is_resident ? 0 : block_at;                                      \
-    if (!is_filled) {                                                                    \
-        ROW_IN(FILL)                                                                     \
-    }
-#define BLOCKS_END is_filled = is_resident;
-#define FOR_TURNS(t) for (int t = block_at; t < block_end; t++)
-#define ONLINE_BLOCKS FOR_BLOCKS
-#define GET(slot, name, absent) const real name = name##_tile[(turn_at - tile_at) * name##_skip];
-#define PUT(slot, name, e) name##_tile[turn_at - block_at] = POISONED(e);
-#define KEEP_AT(name, e) keep_##name,
-#define KEEP_PUT(name, e) \
-    const real name = (e); if (is_kept) keep_area[keep_##name * row_turns + turn_at] = name;
-#define KEEP_GET(name, e)                                                                \
-    real name;                                                                           \
-    if (is_kept) name = keep_area[keep_##name * row_turns + turn_at]; else name = (e);
-#define AM_ANY(c) any(c)
-#define LIST(j) keep_area[j]
-#else
-#define FOR_BLOCKS
-#define BLOCK
-#define BLOCKS_END
-#define LOAD(name, absent)                                                               \
-    (name##_type == AM_ABSENT || !col_full                                               \
-         ? LIT(absent)                                                                   \
-         : am_load1(name##_p, name##_type, name##_at + col_rel * name##_step))
-#define PUT(slot, name, e)                                                               \
-    if (name##_type != AM_ABSENT && col_full && row_live) {                              \
-        const int put_at = name##_at + col_rel * name##_step;                            \
-        real put_value = POISONED(e);                                                    \
-        if (args.accumulate >> slot & 1) put_value = am_load1(name##_p, name##_type, put_at) + put_value; \
-        am_store1(name##_p, name##_type, put_at, put_value);                             \
-    }
-#define AM_ANY(c) (c)
-#define LIST(j) list_words[(j) * AM_ITEMS + local_id]
-#if AM_CHIP
-#if defined(AM_ROLLED)
-#define AM_UNROLL
-#elif defined(__clang__) || defined(cl_nv_pragma_unroll)
-#define AM_UNROLL _Pragma("unroll")
-#else
-#define AM_UNROLL
-#endif
-/* Bias and noise are read again: they are mostly absent, and registers are dear. */
-#define FOR_TURNS(t) AM_UNROLL for (int t = 0; t < AM_CHIP; t++) if (t < part_turns)
-#define HOLD(slot, name, absent) real name##_r[AM_CHIP];
-#define FILL(slot, name, absent) if (slot < 10) name##_r[turn_at] = LOAD(name, absent);
-#define GET(slot, name, absent) const real name = slot < 10 ? name##_r[turn_at] : LOAD(name, absent);
-#define KEEP_HOLD(name, e) real name##_r[AM_CHIP];
-#define KEEP_PUT(name, e) const real name = (e); name##_r[turn_at] = name;
-#define KEEP_GET(name, e) const real name = ROW_HAS_2 ? name##_r[turn_at] : (e);
-#else
-#define FOR_TURNS(t) for (int t = 0; t < part_turns; t++)
-#define ONLINE_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += AM_BLOCK)
-#define GET(slot, name, absent) const real name = LOAD(name, absent);
-#define KEEP_PUT(name, e) const real name = (e);
-#define KEEP_GET(name, e) const real name = (e);
-#endif
-#endif
-#define ELEMENTS(S, KEEP)                                                                \
-    FOR_BLOCKS {                                                                         \
-        BLOCK S(BLOCK_LANE) FOR_TURNS(turn_at) {                                         \
-            COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP) S(STEP)                   \
-        }                                                                                \
-        S(BLOCK_ADD)                                                                     \
-    }                                                                                    \
-    BLOCKS_END
-#define LISTED(S)                                                                        \
-    {                                                                                    \
-        S(BLOCK_LANE)                                                                    \
-        for (int turn_at = 0; turn_at < list_found; turn_at++) {                         \
-            const real z = LIST(turn_at);                                                \
-            S(STEP)                                                                      \
-        }                                                                                \
-        S(BLOCK_ADD)                                                                     \
-    }
-
-/* Workspace: partial states and row scalars. j: number of a reduction, R: how many there are. */
-#define AT_PARTIAL(words, R, j) (args.words + (this_row * (R) + (j)) * args.parts_total)
-#if AM_LANES == 16
-#define PARTIAL_LOAD(at) am_load(ws, AM_F32, PARTIAL_NEAR, at)
-#else
-#define PARTIAL_LOAD(at) am_load1(ws, AM_F32, at)
-#endif
-#define PARTIAL_GET(op, name)                                                            \
-    MASK(PARTIAL_LOAD(AT_PARTIAL(partial_in, fold_r, fold_j + at_##name) + col_rel), LIT(op##_ID))
-#define FOLD_STEP(op, name, e) name##_v = op##_OP(name##_v, PARTIAL_GET(op, name));
-#define FOLD(S, R, J)                                                                    \
-    {                                                                                    \
-        const int fold_length = args.parts_total, fold_r = (R), fold_j = (J);            \
-        const int fold_turns = TURNS(fold_length);                                       \
-        for (int turn_at = 0; turn_at < fold_turns; turn_at++) {                         \
-            FOLD_COLUMN(turn_at) S(FOLD_STEP)                                            \
-        }                                                                                \
-    }
-#define PARTIAL_PUT_AT(R, j, name) \
-    ROW_STORE(ws, AM_F32, false, AT_PARTIAL(partial_out, R, j) + this_part, name);
-#define PARTIAL_PUT_1(op, name, e) PARTIAL_PUT_AT(AM_R1, at_##name, name)
-#define PARTIAL_PUT_2(op, name, e) PARTIAL_PUT_AT(AM_R2, at_##name, name)
-#define PARTIAL_PUT_3(op, name, e) PARTIAL_PUT_AT(AM_R3, at_##name, name)
-#define PARTIAL_PUT_BOTH_1(op, name, e) PARTIAL_PUT_AT(AM_R1 + AM_R2, at_##name, name)
-#define PARTIAL_PUT_BOTH_2(op, name, e) PARTIAL_PUT_AT(AM_R1 + AM_R2, AM_R1 + at_##name, name)
-#define AT_1(name) state_##name,
-#define AT_3(op, name, e) at_##name,
-#define STATE_3(op, name, e) state_##name,
-#define AT_STATE(words, name) (args.words + this_row * AM_SCALARS + state_##name)
-#define STATE_GET_1(name) name = ROW_LOAD(ws, AM_F32, false, AT_STATE(state_in, name));
-#define STATE_GET_3(op, name, e) STATE_GET_1(name)
-#define STATE_PUT_1(name) ROW_STORE(ws, AM_F32, false, AT_STATE(state_out, name), name);
-#define STATE_PUT_3(op, name, e) STATE_PUT_1(name)
-
-/* A larger anchor: `up` where it is larger, w how much the old one lies below. */
-#define ANCHOR(old, new)                                          \
-    const real anchor_new = (new), anchor_old = (old), anchor_gap = anchor_old - anchor_new; \
-    const real w = am_sel(anchor_gap > -3.0e38f, anchor_gap, LIT(-3.0e38f));
-#define ANCHOR_UP (anchor_old < anchor_new)
-#define MOVE_OLD(op, name, e) const real name = name##_v;
-#define MOVE_STEP(name, e) name##_v = am_sel(ANCHOR_UP, (e), name);
-#define MOVE_LANES(new)                                                        \
-    {                                                                          \
-        ANCHOR(m_v, new)                                                       \
-        ROW_S2(MOVE_OLD) ROW_MOVE(MOVE_STEP) m_v = am_sel(ANCHOR_UP, anchor_new, m_v); \
-    }
-#define PART_OLD(op, name, e) const real name = PARTIAL_GET(op, name); real name##_q = name;
-#define PART_STEP(name, e) name##_q = am_sel(ANCHOR_UP, (e), name);
-#define PART_ADD(op, name, e) name##_v = op##_OP(name##_v, name##_q);
-
-/* Outputs; a poisoned row is NaN throughout. */
-#define PUT_ROW(slot, name, e)                                                                      \
-    {                                                                                               \
-        HERE(slot, name)                                                                            \
-        if (name##_type != AM_ABSENT) {                                                             \
-            rowf put_value = bad > 0.0f ? ROWLIT(AM_NAN) : (e);                                           \
-            if (args.accumulate >> slot & 1)                                                        \
-                put_value = ROW_LOAD(name##_p, name##_type, NEAR_ROWS(slot), AT_ROW(slot)) + put_value;         \
-            ROW_STORE(name##_p, name##_type, NEAR_ROWS(slot), AT_ROW(slot), put_value);                   \
-        }                                                                                           \
-    }
-#define ANCHORED(name, e) const real name = (e);
-#endif
-
-#define SLOT_ARGUMENT(s) , __global uchar *slot_##s
+ * passes as `area`. Barriers stand at top level, or in loops of at least one turn whose count depends
+ * on args alone: a stage that a launch leaves out reduces nothing, but passes the same barriers. (PoCL
+ * copies all that follows a barrier which may be left out.) Names of the skeleton have an underscore
+ * or are macros, so that programs are free to use short ones. */
 __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
     const am_row_args args, const am_bases bases,
 #if AM_LANES == 16
@@ -241,7 +34,8 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
     const uint all_parts = (uint)args.parts;
     const int do_stages = args.stages, row_length = args.n;
-    const int this_part = args.part0 + (int)(this_item % all_parts), part_begin = this_part * args.part_len;
+    const int this_part = args.part0 + (int)(this_item % all_parts);
+    const int part_begin = this_part * args.part_len;
     const int part_length = min(args.part_len, args.n - part_begin);
     const am_pointer ws = slot_15 + bases.at[15];
     ROW_IN(SLOT) ROW_OUT(SLOT)
@@ -253,219 +47,225 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
 #endif
 
 #if AM_LANES == 16
-    /* The area: a lane for each absent input, tiles of inputs and outputs, then kept lanes or candidates. */
-    enum { AM_INS = 0 ROW_IN(COUNT_3), AM_OUTS = 0 ROW_OUT(COUNT_3), AM_KEEPS = 0 ROW_KEEP(COUNT_2) };
+    /* The area: a lane for each absent input, tiles of inputs and outputs, then kept lanes or
+     * candidates. */
+    enum { AM_INS = 0 ROW_IN(COUNT_3), AM_OUTS = 0 ROW_OUT(COUNT_3) };
+    enum { AM_KEEPS = 0 ROW_KEEP(COUNT_2) };
     const int row_turns = TURNS(min(args.part_len, args.n)), part_turns = TURNS(part_length);
     const int block_turns = min(AM_BLOCK, (area_lanes - AM_INS) / (AM_INS + AM_OUTS));
+    const int row_lanes = AM_INS + AM_OUTS * block_turns + (0 ROW_IN(PRESENT)) * row_turns;
     const bool is_resident = ROW_HAS_1 && (do_stages & AM_STAGE_ELEMENTS_1) && !is_partial &&
-                             AM_INS + AM_OUTS * block_turns + (0 ROW_IN(PRESENT)) * row_turns <= area_lanes;
+                             row_lanes <= area_lanes;
     int area_used = 0;
     ROW_IN(TILE) ROW_OUT(TILE_OUT)
     __local float16 *const keep_area = area + area_used;
 #if ROW_HAS_KEEP
     enum { ROW_KEEP(KEEP_AT) AM_KEPT };
-    const bool is_kept = ROW_HAS_2 && (do_stages & AM_STAGE_ELEMENTS_2) && !is_partial && !is_online &&
-                         AM_KEEPS * row_turns <= area_lanes - area_used;
+    const bool is_kept = ROW_HAS_2 && (do_stages & AM_STAGE_ELEMENTS_2) && !is_partial &&
+                         !is_online && AM_KEEPS * row_turns <= area_lanes - area_used;
 #endif
 #if ROW_HAS_CANDIDATE
     const int list_turns = ROW_HAS_KEEP ? 0 : area_lanes - area_used;
 #endif
     for (int row_turn = 0; row_turn < args.lanes; row_turn++) {
-    bool is_filled = false;
-    ROW_BEGIN
+        bool is_filled = false;
+        ROW_BEGIN
 #else
-    ROW_BEGIN
-    const int part_turns = TURNS(part_length);
+        ROW_BEGIN
+        const int part_turns = TURNS(part_length);
 #endif
 
-    ROW_IN(PLACE) ROW_OUT(PLACE)
-    ROW_S1_GUARDED(SCALAR_3) ROW_S2(SCALAR_3) ROW_S3(SCALAR_3) ROW_VARS(SCALAR_1)
-    ROW_PARAM(PARAM) ROW_CONST(CONST) ROW_INT(INT) ROW_INDEX(INDEX)
-    ROW_T0
+        ROW_IN(PLACE) ROW_OUT(PLACE)
+        ROW_S1_GUARDED(SCALAR_3) ROW_S2(SCALAR_3) ROW_S3(SCALAR_3) ROW_VARS(SCALAR_1)
+        ROW_PARAM(PARAM) ROW_CONST(CONST) ROW_INT(INT) ROW_INDEX(INDEX)
+        ROW_T0
 #if AM_CHIP
-    ROW_IN(HOLD) ROW_KEEP(KEEP_HOLD)
-    FOR_TURNS(turn_at) {
-        COLUMN(turn_at) ROW_IN(FILL)
-    }
+        ROW_IN(HOLD) ROW_KEEP(KEEP_HOLD)
+        FOR_TURNS(turn_at) {
+            COLUMN(turn_at) ROW_IN(HOLD_FILL)
+        }
 #else
-    if (do_stages & AM_STAGE_LOAD) {
-        ROW_S1_GUARDED(STATE_GET_3) ROW_S2(STATE_GET_3) ROW_S3(STATE_GET_3) ROW_VARS(STATE_GET_1)
-    }
+        if (do_stages & AM_STAGE_LOAD) {
+            ROW_S1_GUARDED(STATE_GET_3) ROW_S2(STATE_GET_3) ROW_S3(STATE_GET_3)
+            ROW_VARS(STATE_GET_1)
+        }
 #endif
 
 #if ROW_HAS_1
-    ROW_S1_GUARDED(LANE) ROW_S2(LANE)
-    {
-        const bool is_active = (do_stages & (AM_STAGE_ELEMENTS_1 | AM_STAGE_FOLD_1)) != 0;
+        ROW_S1_GUARDED(LANE) ROW_S2(LANE)
+        {
+            const bool is_active = (do_stages & (AM_STAGE_ELEMENTS_1 | AM_STAGE_FOLD_1)) != 0;
 #if AM_CHIP
-        ELEMENTS(ROW_S1_GUARDED, NONE)
-#else
-        if (!is_active) {
-        } else if (do_stages & AM_STAGE_FOLD_1) {
-            FOLD(ROW_S1_GUARDED, is_online ? AM_R1 + AM_R2 : AM_R1, 0)
-#if ROW_HAS_MOVE
-        } else if (is_online) {
-            ONLINE_BLOCKS {
-                BLOCK
-#if AM_FORM == AM_GROUP
-                const int block_end = min(block_at + AM_BLOCK, part_turns);
-#endif
-                real block_top = m_v;
-                for (int turn_at = block_at; turn_at < block_end; turn_at++) {
-                    COLUMN(turn_at) ROW_IN(GET) ROW_LET block_top = MAX_OP(block_top, z);
-                    bad_v = MAX_OP(bad_v, ROW_GUARD);
-                }
-                MOVE_LANES(block_top)
-                const real m = m_v;
-                ROW_S2(BLOCK_LANE)
-                for (int turn_at = block_at; turn_at < block_end; turn_at++) {
-                    COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(ANCHORED) ROW_S2(STEP)
-                }
-                ROW_S2(BLOCK_ADD)
-            }
-            BLOCKS_END
-#endif
-        } else {
             ELEMENTS(ROW_S1_GUARDED, NONE)
-        }
+#else
+            if (!is_active) {
+            } else if (do_stages & AM_STAGE_FOLD_1) {
+                FOLD(ROW_S1_GUARDED, is_online ? AM_R1 + AM_R2 : AM_R1, 0)
+#if ROW_HAS_MOVE
+            } else if (is_online) {
+                ONLINE_BLOCKS {
+                    BLOCK
+#if AM_FORM == AM_GROUP
+                    const int block_end = min(block_at + AM_BLOCK, part_turns);
 #endif
-        REDUCE(ROW_S1_GUARDED)
+                    real block_top = m_v;
+                    for (int turn_at = block_at; turn_at < block_end; turn_at++) {
+                        COLUMN(turn_at) ROW_IN(GET) ROW_LET block_top = MAX_OP(block_top, z);
+                        bad_v = MAX_OP(bad_v, ROW_GUARD);
+                    }
+                    MOVE_LANES(block_top)
+                    const real m = m_v;
+                    ROW_S2(BLOCK_LANE)
+                    for (int turn_at = block_at; turn_at < block_end; turn_at++) {
+                        COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(ANCHORED) ROW_S2(STEP)
+                    }
+                    ROW_S2(BLOCK_ADD)
+                }
+                BLOCKS_END
+#endif
+            } else {
+                ELEMENTS(ROW_S1_GUARDED, NONE)
+            }
+#endif
+            REDUCE(ROW_S1_GUARDED)
 #if !AM_CHIP
-        if (is_active && is_partial && !is_online && !(do_stages & AM_STAGE_FOLD_1)) {
-            ROW_S1_GUARDED(PARTIAL_PUT_1)
-        } else
+            if (is_active && is_partial && !is_online && !(do_stages & AM_STAGE_FOLD_1)) {
+                ROW_S1_GUARDED(PARTIAL_PUT_1)
+            } else
 #endif
-        if (is_active) {
-            ROW_T1
+            if (is_active) {
+                ROW_T1
+            }
         }
-    }
 #endif
 
 #if ROW_HAS_CANDIDATE && !AM_CHIP
-    int list_found = 0;
-    bool is_listed = list_turns > 0 && (do_stages & AM_STAGE_ELEMENTS_2) && (do_stages & AM_STAGE_FINISH);
-    if (is_listed) {
-        FOR_BLOCKS {
-            BLOCK FOR_TURNS(turn_at) {
-            COLUMN(turn_at) ROW_IN(GET) ROW_LET
-            if (AM_ANY(ROW_CANDIDATE)) {
-                if (list_found < list_turns) LIST(list_found) = z;
-                list_found++;
+        int list_found = 0;
+        bool is_listed = list_turns > 0 && (do_stages & AM_STAGE_ELEMENTS_2) &&
+                         (do_stages & AM_STAGE_FINISH);
+        if (is_listed) {
+            FOR_BLOCKS {
+                BLOCK FOR_TURNS(turn_at) {
+                    COLUMN(turn_at) ROW_IN(GET) ROW_LET
+                    if (AM_ANY(ROW_CANDIDATE)) {
+                        if (list_found < list_turns) LIST(list_found) = z;
+                        list_found++;
+                    }
+                }
             }
-            }
+            BLOCKS_END
+            is_listed = list_found <= list_turns;
         }
-        BLOCKS_END
-        is_listed = list_found <= list_turns;
-    }
 #endif
 
 #if ROW_HAS_2
-    {
-    const bool fold_2 = (do_stages & AM_STAGE_FOLD_2) != 0;
-    int turns_2 = fold_2 ? 1 : 0;
-    if (do_stages & AM_STAGE_ELEMENTS_2) turns_2 += is_partial ? 1 : args.iterations;
-    const bool is_active = turns_2 > 0;
-    int stage_turn = 0;
-    do {
+        {
+            const bool fold_2 = (do_stages & AM_STAGE_FOLD_2) != 0;
+            int turns_2 = fold_2 ? 1 : 0;
+            if (do_stages & AM_STAGE_ELEMENTS_2) turns_2 += is_partial ? 1 : args.iterations;
+            const bool is_active = turns_2 > 0;
+            int stage_turn = 0;
+            do {
 #if AM_CHIP
-        ROW_S2(RESET)
-        ELEMENTS(ROW_S2, KEEP_PUT)
+                ROW_S2(RESET)
+                ELEMENTS(ROW_S2, KEEP_PUT)
 #else
-        const bool is_folding = fold_2 && stage_turn == 0;
-        if (!is_online || is_folding) {
-            ROW_S2(RESET)
-        }
-        if (!is_active) {
-        } else if (is_folding && !is_online) {
-            FOLD(ROW_S2, AM_R2, 0)
+                const bool is_folding = fold_2 && stage_turn == 0;
+                if (!is_online || is_folding) {
+                    ROW_S2(RESET)
+                }
+                if (!is_active) {
+                } else if (is_folding && !is_online) {
+                    FOLD(ROW_S2, AM_R2, 0)
 #if ROW_HAS_MOVE
-        } else if (is_folding) {
-            const int fold_length = args.parts_total, fold_turns = TURNS(fold_length);
-            for (int turn_at = 0; turn_at < fold_turns; turn_at++) {
-                const int fold_r = AM_R1 + AM_R2;
-                FOLD_COLUMN(turn_at)
-                int fold_j = 0;
-                ANCHOR(PARTIAL_GET(MAX, m), am_lane(m))
-                fold_j = AM_R1;
-                ROW_S2(PART_OLD) ROW_MOVE(PART_STEP) ROW_S2(PART_ADD)
-            }
-        } else if (is_online) {
-            MOVE_LANES(am_lane(m))
+                } else if (is_folding) {
+                    const int fold_length = args.parts_total, fold_turns = TURNS(fold_length);
+                    for (int turn_at = 0; turn_at < fold_turns; turn_at++) {
+                        const int fold_r = AM_R1 + AM_R2;
+                        FOLD_COLUMN(turn_at)
+                        int fold_j = 0;
+                        ANCHOR(PARTIAL_GET(MAX, m), am_lane(m))
+                        fold_j = AM_R1;
+                        ROW_S2(PART_OLD) ROW_MOVE(PART_STEP) ROW_S2(PART_ADD)
+                    }
+                } else if (is_online) {
+                    MOVE_LANES(am_lane(m))
 #endif
 #if ROW_HAS_CANDIDATE
-        } else if (is_listed) {
-            LISTED(ROW_S2)
+                } else if (is_listed) {
+                    LISTED(ROW_S2)
 #endif
-        } else {
-            ELEMENTS(ROW_S2, KEEP_PUT)
-        }
+                } else {
+                    ELEMENTS(ROW_S2, KEEP_PUT)
+                }
 #endif
-        REDUCE(ROW_S2)
+                REDUCE(ROW_S2)
 #if !AM_CHIP
-        if (is_active && is_partial && !is_folding) {
-            if (is_online) {
-                ROW_S1_GUARDED(PARTIAL_PUT_BOTH_1) ROW_S2(PARTIAL_PUT_BOTH_2)
-            } else {
-                ROW_S2(PARTIAL_PUT_2)
-            }
-        } else
+                if (is_active && is_partial && !is_folding) {
+                    if (is_online) {
+                        ROW_S1_GUARDED(PARTIAL_PUT_BOTH_1) ROW_S2(PARTIAL_PUT_BOTH_2)
+                    } else {
+                        ROW_S2(PARTIAL_PUT_2)
+                    }
+                } else
 #endif
-        if (is_active) {
-            ROW_T2
+                if (is_active) {
+                    ROW_T2
+                }
+            } while (++stage_turn < turns_2);
         }
-    } while (++stage_turn < turns_2);
-    }
 #endif
 
 #if ROW_HAS_3
-    ROW_S3(LANE)
-    {
-        const bool is_active = (do_stages & (AM_STAGE_ELEMENTS_3 | AM_STAGE_FOLD_3)) != 0;
+        ROW_S3(LANE)
+        {
+            const bool is_active = (do_stages & (AM_STAGE_ELEMENTS_3 | AM_STAGE_FOLD_3)) != 0;
 #if AM_CHIP
-        ELEMENTS(ROW_S3, KEEP_GET)
-#else
-        if (!is_active) {
-        } else if (do_stages & AM_STAGE_FOLD_3) {
-            FOLD(ROW_S3, AM_R3, 0)
-#if ROW_HAS_CANDIDATE
-        } else if (is_listed) {
-            LISTED(ROW_S3)
-#endif
-        } else {
             ELEMENTS(ROW_S3, KEEP_GET)
-        }
+#else
+            if (!is_active) {
+            } else if (do_stages & AM_STAGE_FOLD_3) {
+                FOLD(ROW_S3, AM_R3, 0)
+#if ROW_HAS_CANDIDATE
+            } else if (is_listed) {
+                LISTED(ROW_S3)
 #endif
-        REDUCE(ROW_S3)
+            } else {
+                ELEMENTS(ROW_S3, KEEP_GET)
+            }
+#endif
+            REDUCE(ROW_S3)
 #if !AM_CHIP
-        if (is_active && is_partial && !(do_stages & AM_STAGE_FOLD_3)) {
-            ROW_S3(PARTIAL_PUT_3)
-        } else
+            if (is_active && is_partial && !(do_stages & AM_STAGE_FOLD_3)) {
+                ROW_S3(PARTIAL_PUT_3)
+            } else
 #endif
-        if (is_active) {
-            ROW_T3
+            if (is_active) {
+                ROW_T3
+            }
         }
-    }
 #endif
 
 #if !AM_CHIP
-    if ((do_stages & AM_STAGE_SAVE) && this_part == 0) {
-        ROW_S1_GUARDED(STATE_PUT_3) ROW_S2(STATE_PUT_3) ROW_S3(STATE_PUT_3) ROW_VARS(STATE_PUT_1)
-    }
+        if ((do_stages & AM_STAGE_SAVE) && this_part == 0) {
+            ROW_S1_GUARDED(STATE_PUT_3) ROW_S2(STATE_PUT_3) ROW_S3(STATE_PUT_3)
+            ROW_VARS(STATE_PUT_1)
+        }
 #endif
-    if (do_stages & AM_STAGE_FINISH) {
+        if (do_stages & AM_STAGE_FINISH) {
 #if ROW_HAS_OUT
-        FOR_BLOCKS {
-            BLOCK FOR_TURNS(turn_at) {
-                COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP_GET) ROW_OUT(PUT)
+            FOR_BLOCKS {
+                BLOCK FOR_TURNS(turn_at) {
+                    COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP_GET) ROW_OUT(PUT)
+                }
+                ROW_OUT(DRAIN)
             }
-            ROW_OUT(DRAIN)
-        }
 #endif
-        if (this_part == 0) {
-            ROW_ROW(PUT_ROW)
-            ROW_FLAG(RAISE)
+            if (this_part == 0) {
+                ROW_ROW(PUT_ROW)
+                ROW_FLAG(RAISE)
+            }
         }
-    }
 #if AM_LANES == 16
     }
 #endif

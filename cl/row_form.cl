@@ -2,14 +2,14 @@
  * items and lanes. Read again whenever the form changes.
  *
  * along   an item takes args.lanes rows (or parts of rows) in turn, 16 columns in a lane: CPUs
- * across  an item takes args.lanes times 16 neighbouring rows, column by column: CPUs, strided axes and
- *         short rows
- * group   AM_ITEMS items take G = AM_ITEMS / args.lanes rows, args.lanes items a row; sums meet in a
- *         tree in local memory: GPUs. args.across: neighbouring items take neighbouring rows
+ * across  an item takes args.lanes times 16 neighbouring rows, column by column: CPUs, strided axes
+ *         and short rows
+ * group   AM_ITEMS items take G = AM_ITEMS / args.lanes rows, args.lanes items a row; sums meet in
+ *         a tree in local memory: GPUs. args.across: neighbouring items take neighbouring rows
  *
- * On CPUs local memory is ordinary memory, close by: `along` and `across` convert elements into tiles
- * of lanes there, the whole row if it fits, so that loops over elements know neither types nor strides
- * nor tails. */
+ * On CPUs local memory is ordinary memory, close by: `along` and `across` convert elements into
+ * tiles of lanes there, the whole row if it fits, so that loops over elements know neither types nor
+ * strides nor tails. */
 #undef rowf
 #undef rowi
 #undef ROWLIT
@@ -49,7 +49,8 @@
 /* Surplus rows repeat the last one and are not stored. row_block: 16 rows in a line, so that their
  * places are s0 apart. */
 #define ROW_BEGIN                                                                        \
-    const uint first_row = (uint)args.row0 + 16u * ((uint)(this_item / all_parts) * (uint)args.lanes + (uint)row_turn); \
+    const uint item_turn = (uint)(this_item / all_parts) * (uint)args.lanes + (uint)row_turn; \
+    const uint first_row = (uint)args.row0 + 16u * item_turn;                            \
     if (first_row >= (uint)args.rows) break;                                             \
     const int row_count = (int)min(16u, (uint)args.rows - first_row);                    \
     const int16 this_row = (int)first_row + min(AM_IOTA, row_count - 1);                 \
@@ -84,7 +85,8 @@
 #define REDUCE(S) S(REDUCE_ROWS)
 #define REDUCE_ROWS(op, name, e) if (is_active) name = name##_v;
 #define RAISE(bit, c) \
-    if (args.flags >= 0 && any((c) && row_live)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
+    if (args.flags >= 0 && any((c) && row_live)) \
+        atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
 
 #elif AM_FORM == AM_ALONG
 
@@ -93,7 +95,8 @@
 #define ROWLIT(c) ((float)(c))
 #define am_row(v) ((v).s0)
 #define ROW_BEGIN                                                                        \
-    const uint wanted_row = (uint)args.row0 + (uint)(this_item / all_parts) * (uint)args.lanes + (uint)row_turn; \
+    const uint item_turn = (uint)(this_item / all_parts) * (uint)args.lanes + (uint)row_turn; \
+    const uint wanted_row = (uint)args.row0 + item_turn;                                 \
     if (wanted_row >= (uint)args.rows) break;                                            \
     const int this_row = (int)wanted_row;                                                \
     ROW_PLACE_OF(this_row)                                                               \
@@ -117,14 +120,16 @@
     if (name##_type != AM_ABSENT)                                                        \
         am_drain_along(name##_tile, name##_p, name##_type,                               \
                        name##_at + block_at * 16 * name##_step, name##_step,             \
-                       min(part_length, block_end * 16) - block_at * 16, args.accumulate >> slot & 1);
+                       min(part_length, block_end * 16) - block_at * 16,                 \
+                       args.accumulate >> slot & 1);
 #define ROW_LOAD(p, type, near, at) am_load1(p, type, at)
 #define ROW_STORE(p, type, near, at, v) am_store1(p, type, at, v)
 #define ROW_LOAD_INDEX(p, type, at) am_load_index(p, type, at)
 #define REDUCE(S) S(REDUCE_LANES)
 #define REDUCE_LANES(op, name, e) if (is_active) name = am_fold_##op(name##_v);
 #define RAISE(bit, c) \
-    if (args.flags >= 0 && (c)) atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
+    if (args.flags >= 0 && (c)) \
+        atomic_or((__global volatile uint *)ws + args.flags, 1u << (bit));
 
 #else
 
@@ -134,9 +139,11 @@
 #define am_row(v) (v)
 /* Surplus rows of the last group repeat the last one and are not stored. */
 #define ROW_BEGIN                                                                        \
-    const int local_id = (int)get_local_id(0), row_lanes = args.lanes, group_rows = AM_ITEMS / row_lanes; \
+    const int local_id = (int)get_local_id(0);                                           \
+    const int row_lanes = args.lanes, group_rows = AM_ITEMS / row_lanes;                 \
     const int this_lane = args.across ? local_id / group_rows : local_id % row_lanes;    \
-    const int tree_hop = args.across ? group_rows : 1, tree_root = local_id - this_lane * tree_hop; \
+    const int tree_hop = args.across ? group_rows : 1;                                   \
+    const int tree_root = local_id - this_lane * tree_hop;                               \
     const uint wanted_row = (uint)args.row0 + (uint)(this_item / all_parts) * (uint)group_rows + \
                             (uint)(args.across ? tree_root : local_id / row_lanes);      \
     const bool row_live = wanted_row < (uint)args.rows;                                  \
@@ -179,7 +186,8 @@
 #define TREE(name) tree_words[at_##name * AM_ITEMS + local_id]
 #define TREE_PUT(op, name, e) TREE(name) = name##_v;
 #define TREE_STEP(op, name, e) \
-    TREE(name) = op##_OP(TREE(name), tree_words[at_##name * AM_ITEMS + local_id + tree_half * tree_hop]);
+    TREE(name) = op##_OP(TREE(name), \
+                         tree_words[at_##name * AM_ITEMS + local_id + tree_half * tree_hop]);
 #define TREE_GET(op, name, e) if (is_active) name = tree_words[at_##name * AM_ITEMS + tree_root];
 #define RAISE(bit, c)                                              \
     if (args.flags >= 0 && row_live && this_lane == 0 && (c))      \

@@ -114,6 +114,7 @@ char *am_cl_source(int program, bool cpu_shape) {
         put_file(&t, "cl/product.cl");
     } else if (cpu_shape) {
         put_file(&t, "math/am.h");
+        put_file(&t, "cl/row_macros.cl");
         put_form(&t, "1");
         put_program(&t, pair, "_along");
         put_program(&t, pair + 1, "_along");
@@ -122,6 +123,7 @@ char *am_cl_source(int program, bool cpu_shape) {
         put_program(&t, pair + 1, "_across");
     } else {
         put_file(&t, "math/am.h");
+        put_file(&t, "cl/row_macros.cl");
         put_form(&t, "3");
         put_program(&t, program, "_group");
     }
