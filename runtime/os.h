@@ -25,6 +25,8 @@ void am_thread_join(am_thread *thread);
 
 /* Processors this process may run on, at least 1. */
 uint32_t am_cpu_count(void);
+/* Memory of the machine; 0 if that is unknown. */
+uint64_t am_memory_bytes(void);
 uint64_t am_time_ns(void);
 
 /* Shared libraries: NULL when absent. `am_library_path` writes where it was found, or its name. */

@@ -133,6 +133,14 @@ uint32_t am_cpu_count(void) {
     return count > 0 ? (uint32_t)count : 1;
 }
 
+uint64_t am_memory_bytes(void) {
+#ifdef _SC_PHYS_PAGES
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0) return (uint64_t)pages * (uint64_t)page;
+#endif
+    return 0;
+}
+
 uint64_t am_time_ns(void) {
     struct timespec now;
     if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;

@@ -108,6 +108,11 @@ uint32_t am_cpu_count(void) {
     return count > 0 ? (uint32_t)count : 1;
 }
 
+uint64_t am_memory_bytes(void) {
+    MEMORYSTATUSEX status = {.dwLength = sizeof status};
+    return GlobalMemoryStatusEx(&status) ? status.ullTotalPhys : 0;
+}
+
 uint64_t am_time_ns(void) {
     LARGE_INTEGER frequency, now;
     uint64_t whole, rest;

@@ -43,6 +43,7 @@ static void describe(anymax_device_info *info, const am_cpu_level *level) {
     snprintf(info->driver, sizeof info->driver, "anymax, level %s", level->name);
     info->type = ANYMAX_DEVICE_CPU;
     info->compute_units = am_cpu_count();
+    info->memory_bytes = am_memory_bytes();
     info->max_alloc_bytes = PTRDIFF_MAX;
     info->max_binding_bytes = RANGE_BYTES;
     info->storage16 = true;
