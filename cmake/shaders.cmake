@@ -1,9 +1,9 @@
 # anymax_add_shaders(target): compiles the shaders and embeds them in the target.
 #
-# A module is made of one of the kernels in shaders/, in two flavours: `full`, which uses 16-bit storage,
-# sub-groups and 8 storage buffers, and `floor`, which needs nothing beyond Vulkan 1.1. The kernel `row` is
-# compiled for each row program, in both directions. glslangValidator writes each module as an array of
-# 32-bit words, and one C file includes them all.
+# A module is made of one of the kernels in shaders/, in two flavours: `full`, which uses 16-bit
+# storage, sub-groups and 8 storage buffers, and `floor`, which needs nothing beyond Vulkan 1.1. The
+# kernel `row` is compiled for each row program, in both directions. glslangValidator writes each
+# module as an array of 32-bit words, and one C file includes them all.
 include_guard()
 
 # A source that pulls the parts of one module together, and the command that compiles it.
@@ -62,12 +62,13 @@ function(anymax_add_shaders target)
     foreach(flavour full floor)
       set(array am_spirv_${name}_${flavour})
       string(APPEND includes "#include \"shaders/${name}_${flavour}.h\"\n")
-      string(APPEND entries "    {\"${name}.${flavour}\", (const unsigned char *)${array}, sizeof ${array}},\n")
+      string(APPEND entries "    {\"${name}.${flavour}\", (const unsigned char *)${array},\n"
+                            "     sizeof ${array}},\n")
     endforeach()
   endforeach()
   list(LENGTH headers count)
   set(table "${ANYMAX_GENERATED}/am_spirv_modules.c")
-  anymax_write("${table}" "/* Made by cmake/shaders.cmake. Words, so that the data are aligned as Vulkan wants them. */
+  anymax_write("${table}" "/* Made by cmake/shaders.cmake. Words, aligned as Vulkan wants. */
 #include <stdint.h>
 
 #include \"embedded.h\"

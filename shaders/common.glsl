@@ -46,7 +46,8 @@ AM_SLOT(12, 1, 16) AM_SLOT(13, 1, 20) AM_SLOT(14, 1, 24) AM_SLOT(15, 1, 28)
 #define AM_I32 4u
 #define AM_I64 5u
 #define AM_U8 6u
-#define AM_ANY 7u /* a float type that args tell: fewer pipelines, for work that is small beside one */
+/* A float type that args tell: fewer pipelines, for work that is small beside making one. */
+#define AM_ANY 7u
 
 #define AM_INF uintBitsToFloat(0x7f800000u)
 #define AM_NAN uintBitsToFloat(0x7fc00000u)
@@ -81,9 +82,9 @@ float am_from_16(uint type, uint h) {
 
 uint am_to_16(uint type, float f) { return type == AM_F16 ? am_to_half(f) : am_to_bfloat(f); }
 
-/* Reads and writes an element of slot s: f32, f16 or bf16. Writes may add to what is there. No index is
- * negative: the max keeps LLVM, behind lavapipe, from computing the index of each lane anew in the
- * scalar loop that a load or store is there (a fifth of softmax's time at 4096 x 4096). */
+/* Reads and writes an element of slot s: f32, f16 or bf16. Writes may add to what is there. No
+ * index is negative: the max keeps LLVM, behind lavapipe, from computing the index of each lane anew
+ * in the scalar loop that a load or store is there (a fifth of softmax's time at 4096 x 4096). */
 #if FULL
 #define AM_HALF_AT(s, i) uint(am_halves[AM_BIND_##s].v[i])
 #define AM_PUT_HALF(s, i, old, new) am_halves[AM_BIND_##s].v[i] = uint16_t(new);

@@ -1,9 +1,10 @@
-/* product: c (+)= alpha a b for each of a batch; any strides and float types, sums in f32, k in order.
+/* product: c (+)= alpha a b for each of a batch; any strides and float types, sums in f32, k in
+ * order.
  *
- * TILED 1: a group of 64 items owns a 32 x 32 tile of c, an item 4 x 4 of it; tiles of a and b, 16 deep,
- * pass through 4.2 KiB of shared memory. Group (x, y, z): tile column, tile row, member of the batch.
- * TILED 0, for processors: an item owns an 8 x 8 tile by itself, DEPTH steps of k a turn of its loop,
- * as turns and loads are what costs there. Group (x, 0, z): tiles in row-major order. */
+ * TILED 1: a group of 64 items owns a 32 x 32 tile of c, an item 4 x 4 of it; tiles of a and b, 16
+ * deep, pass through 4.2 KiB of shared memory. Group (x, y, z): tile column, tile row, member of
+ * the batch. TILED 0, for processors: an item owns an 8 x 8 tile by itself, DEPTH steps of k a turn of
+ * its loop, as turns and loads are what costs there. Group (x, 0, z): tiles in row-major order. */
 layout(std140, set = 0, binding = 0) uniform am_product_args {
     int m, n, k, batch;
     int accumulate;
@@ -48,10 +49,13 @@ void tiled(int z) {
     for (int q0 = 0; q0 < args.k; q0 += TILE_K) {
         [[unroll]] for (int e = 0; e < TILE * TILE_K; e += SIDE * SIDE) {
             const int at = e + lid;
-            const int aq = a_deep ? at & (TILE_K - 1) : at / TILE, ai = a_deep ? at / TILE_K : at & (TILE - 1);
-            const int bq = b_deep ? at & (TILE_K - 1) : at / TILE, bj = b_deep ? at / TILE_K : at & (TILE - 1);
-            float a = am_load_a(at_a(min(i0 + ai, args.m - 1), min(q0 + aq, args.k - 1)) + z * args.tensor[0].w);
-            float b = am_load_b(at_b(min(q0 + bq, args.k - 1), min(j0 + bj, args.n - 1)) + z * args.tensor[1].w);
+            const int aq = a_deep ? at & (TILE_K - 1) : at / TILE;
+            const int ai = a_deep ? at / TILE_K : at & (TILE - 1);
+            const int bq = b_deep ? at & (TILE_K - 1) : at / TILE;
+            const int bj = b_deep ? at / TILE_K : at & (TILE - 1);
+            const int i = min(i0 + ai, args.m - 1), j = min(j0 + bj, args.n - 1);
+            float a = am_load_a(at_a(i, min(q0 + aq, args.k - 1)) + z * args.tensor[0].w);
+            float b = am_load_b(at_b(min(q0 + bq, args.k - 1), j) + z * args.tensor[1].w);
             am_a[aq * (TILE + 1) + ai] = q0 + aq < args.k ? a : 0.0f;
             am_b[bq * (TILE + 1) + bj] = q0 + bq < args.k ? b : 0.0f;
         }
@@ -86,10 +90,12 @@ void alone(int z) {
                 a[s] = inside ? a[s] : 0.0f;
                 b[s] = inside ? b[s] : 0.0f;
             }
-            [[unroll]] for (int s = 0; s < SIDE * SIDE; s++) sum[s] += a[s / SIDE] * b[s & (SIDE - 1)];
+            [[unroll]] for (int s = 0; s < SIDE * SIDE; s++)
+                sum[s] += a[s / SIDE] * b[s & (SIDE - 1)];
         }
     }
-    [[unroll]] for (int s = 0; s < SIDE * SIDE; s++) put(i0 + s / SIDE, j0 + (s & (SIDE - 1)), z, sum[s]);
+    [[unroll]] for (int s = 0; s < SIDE * SIDE; s++)
+        put(i0 + s / SIDE, j0 + (s & (SIDE - 1)), z, sum[s]);
 }
 
 void main() {

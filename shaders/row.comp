@@ -2,9 +2,9 @@
  *
  * A group of T items holds T / L rows, L lanes a row. Along: the lanes of a row are neighbours and
  * lane i takes columns i, i + L, ...; across: neighbours take neighbouring rows. Group y takes part
- * part0 + y of its rows. Moves each input once a stage (once in all with CHIP) and each output once.
- * Shared memory: 4 * T * (reductions of the largest stage + LIST) bytes. Items without a row work on the
- * last one and store nothing, so that every barrier is reached by all.
+ * part0 + y of its rows. Moves each input once a stage (once in all with CHIP), each output once.
+ * Shared memory: 4 * T * (reductions of the largest stage + LIST) bytes. Items without a row work
+ * on the last one and store nothing, so that every barrier is reached by all.
  *
  * Names of the skeleton begin with am_: the others belong to the program. */
 #define AM_ONE(op, n, e) + 1
@@ -77,13 +77,14 @@ int am_row_at(ivec3 place, ivec4 t, int s2) {
         if (!CHIP) { AM_READ_BLOCK }                                             \
         AM_COLUMNS(BODY)                                                         \
     }
-/* Sums of AM_CHUNK turns are added up first, then added to the lane's: rounding grows with the sum of
- * the two counts, not with their product. */
+/* Sums of AM_CHUNK turns are added up first, then added to the lane's: rounding grows with the sum
+ * of the two counts, not with their product. */
 #define AM_CHUNK 32
 #define AM_CHUNKS                                                                \
     for (int am_from = 0; am_from < am_blocks; am_from += AM_CHUNK)
 #define AM_CHUNK_BLOCKS                                                          \
-    for (int am_block = am_from, am_to = min(am_from + AM_CHUNK, am_blocks); am_block < am_to; am_block++)
+    for (int am_block = am_from, am_to = min(am_from + AM_CHUNK, am_blocks);     \
+         am_block < am_to; am_block++)
 #define AM_STREAMED(S, KEEP)                                                     \
     AM_CHUNKS {                                                                  \
         S(AM_OPEN)                                                               \

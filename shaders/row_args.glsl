@@ -16,8 +16,8 @@ layout(constant_id = 5) const int STAGES = 0x407;  /* args.stages */
 layout(constant_id = 6) const int ACCUMULATE = 0;  /* args.accumulate */
 layout(constant_id = 7) const int UNROLL = 4;      /* elements of a lane in one turn of a loop */
 layout(constant_id = 8) const bool CHIP = false;   /* UNROLL covers the row: inputs are read once */
-layout(constant_id = 9) const int REDUCE = 1;      /* 0: one lane a row, 1: tree, 2: sub-groups, 3: one */
-layout(constant_id = 10) const int DIMS = 3;       /* 1: row r is at r * s0, 3: in three dimensions */
+layout(constant_id = 9) const int REDUCE = 1; /* 0: a lane a row, 1: tree, 2: sub-groups, 3: one */
+layout(constant_id = 10) const int DIMS = 3;       /* 1: row r is at r * s0, 3: in 3 dimensions */
 layout(constant_id = 11) const int LIST = 0;       /* candidates that a lane can hold; 0: no list */
 
 #define ELEMENTS_1 ((STAGES & 1) != 0)

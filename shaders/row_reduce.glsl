@@ -1,8 +1,8 @@
 /* Reductions of the row kernel, over the lanes of a row and over the parts of one. Names of the
  * skeleton begin with am_: the others belong to the program. n_v is a lane's share of n.
  *
- * Sums keep one fixed order: a lane's own elements in turn, then the lanes by a tree in shared memory
- * or by sub-groups, whose partial results are added in their order. */
+ * Sums keep one fixed order: a lane's own elements in turn, then the lanes by a tree in shared
+ * memory or by sub-groups, whose partial results are added in their order. */
 shared float am_shared[AM_GROUP * AM_RMAX];
 
 #define SUM_OP(a, b) ((a) + (b))
@@ -40,8 +40,8 @@ shared float am_shared[AM_GROUP * AM_RMAX];
     for (int am_i = 1; am_i < int(gl_NumSubgroups); am_i++)                      \
         n = op##_OP(n, am_shared[am_j * AM_GROUP + am_i]);                       \
     am_j++;
-/* Nothing is assumed of the size of a sub-group: their number is asked for. REDUCE 3 is for pipelines
- * in which a group is one full sub-group by requirement. */
+/* Nothing is assumed of the size of a sub-group: their number is asked for. REDUCE 3 is for
+ * pipelines in which a group is one full sub-group by requirement. */
 #define AM_SUBGROUPS(S)                                                          \
     S(AM_SUBGROUP)                                                               \
     if (REDUCE == 2) {                                                           \

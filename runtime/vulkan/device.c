@@ -7,24 +7,42 @@
 
 static const char *result_name(VkResult result) {
     switch (result) {
-    case VK_NOT_READY: return "VK_NOT_READY";
-    case VK_TIMEOUT: return "VK_TIMEOUT";
-    case VK_INCOMPLETE: return "VK_INCOMPLETE";
-    case VK_ERROR_OUT_OF_HOST_MEMORY: return "VK_ERROR_OUT_OF_HOST_MEMORY";
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
-    case VK_ERROR_INITIALIZATION_FAILED: return "VK_ERROR_INITIALIZATION_FAILED";
-    case VK_ERROR_DEVICE_LOST: return "VK_ERROR_DEVICE_LOST";
-    case VK_ERROR_MEMORY_MAP_FAILED: return "VK_ERROR_MEMORY_MAP_FAILED";
-    case VK_ERROR_LAYER_NOT_PRESENT: return "VK_ERROR_LAYER_NOT_PRESENT";
-    case VK_ERROR_EXTENSION_NOT_PRESENT: return "VK_ERROR_EXTENSION_NOT_PRESENT";
-    case VK_ERROR_FEATURE_NOT_PRESENT: return "VK_ERROR_FEATURE_NOT_PRESENT";
-    case VK_ERROR_INCOMPATIBLE_DRIVER: return "VK_ERROR_INCOMPATIBLE_DRIVER";
-    case VK_ERROR_TOO_MANY_OBJECTS: return "VK_ERROR_TOO_MANY_OBJECTS";
-    case VK_ERROR_FRAGMENTED_POOL: return "VK_ERROR_FRAGMENTED_POOL";
-    case VK_ERROR_OUT_OF_POOL_MEMORY: return "VK_ERROR_OUT_OF_POOL_MEMORY";
-    case VK_ERROR_INVALID_SHADER_NV: return "VK_ERROR_INVALID_SHADER_NV";
-    case VK_ERROR_UNKNOWN: return "VK_ERROR_UNKNOWN";
-    default: return "an unnamed code";
+    case VK_NOT_READY:
+        return "VK_NOT_READY";
+    case VK_TIMEOUT:
+        return "VK_TIMEOUT";
+    case VK_INCOMPLETE:
+        return "VK_INCOMPLETE";
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+        return "VK_ERROR_OUT_OF_HOST_MEMORY";
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+        return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
+    case VK_ERROR_INITIALIZATION_FAILED:
+        return "VK_ERROR_INITIALIZATION_FAILED";
+    case VK_ERROR_DEVICE_LOST:
+        return "VK_ERROR_DEVICE_LOST";
+    case VK_ERROR_MEMORY_MAP_FAILED:
+        return "VK_ERROR_MEMORY_MAP_FAILED";
+    case VK_ERROR_LAYER_NOT_PRESENT:
+        return "VK_ERROR_LAYER_NOT_PRESENT";
+    case VK_ERROR_EXTENSION_NOT_PRESENT:
+        return "VK_ERROR_EXTENSION_NOT_PRESENT";
+    case VK_ERROR_FEATURE_NOT_PRESENT:
+        return "VK_ERROR_FEATURE_NOT_PRESENT";
+    case VK_ERROR_INCOMPATIBLE_DRIVER:
+        return "VK_ERROR_INCOMPATIBLE_DRIVER";
+    case VK_ERROR_TOO_MANY_OBJECTS:
+        return "VK_ERROR_TOO_MANY_OBJECTS";
+    case VK_ERROR_FRAGMENTED_POOL:
+        return "VK_ERROR_FRAGMENTED_POOL";
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+        return "VK_ERROR_OUT_OF_POOL_MEMORY";
+    case VK_ERROR_INVALID_SHADER_NV:
+        return "VK_ERROR_INVALID_SHADER_NV";
+    case VK_ERROR_UNKNOWN:
+        return "VK_ERROR_UNKNOWN";
+    default:
+        return "an unnamed code";
     }
 }
 
@@ -65,8 +83,8 @@ static anymax_status vk_enumerate(void (*found)(void *user, uint32_t index,
         usable++;
     }
     if (!usable)
-        status = am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: no device has Vulkan 1.1 and compute (%s)",
-                         vk.loader);
+        status = am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                         "vulkan: no device has Vulkan 1.1 and compute (%s)", vk.loader);
     am_vk_instance_close(&vk);
     return status;
 }
@@ -91,7 +109,8 @@ static void set_capabilities(am_backend_device *dev) {
     if (p->range_bytes && p->range_bytes < dev->range_bytes) dev->range_bytes = p->range_bytes;
     if (dev->range_bytes > 0x7fffffffu) dev->range_bytes = 0x7fffffffu;
     dev->max_groups = l->maxComputeWorkGroupCount[0] < l->maxComputeWorkGroupCount[1]
-                          ? l->maxComputeWorkGroupCount[0] : l->maxComputeWorkGroupCount[1];
+                          ? l->maxComputeWorkGroupCount[0]
+                          : l->maxComputeWorkGroupCount[1];
     if (dev->max_groups > 65535) dev->max_groups = 65535;
     dev->max_groups = lower(dev->max_groups, p->groups);
     dev->max_items = lower(l->maxComputeWorkGroupInvocations, p->invocations);
@@ -106,7 +125,8 @@ static void set_capabilities(am_backend_device *dev) {
     dev->full = buffers >= 8 && dev->facts.storage16 && dev->facts.subgroup_reduce &&
                 !p->no_storage16 && !p->no_subgroups;
     dev->bindings = dev->full ? 8 : buffers < 4 ? buffers : 4;
-    dev->size_control = dev->full && dev->facts.full_subgroups && dev->subgroup == dev->facts.subgroup;
+    dev->size_control =
+        dev->full && dev->facts.full_subgroups && dev->subgroup == dev->facts.subgroup;
     /* With no sub-groups to go by, a processor still has vectors. */
     if (p->no_subgroups || !dev->facts.subgroup_reduce) dev->subgroup = 8;
     dev->cores = dev->facts.cores ? dev->facts.cores : UNKNOWN_CORES;
@@ -173,7 +193,7 @@ static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice phys
         extensions[info.enabledExtensionCount++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
     result = dev->vk.vkCreateDevice(physical, &info, NULL, &dev->device);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkCreateDevice");
-#define GET_DEVICE(name)                                                       \
+#define GET_DEVICE(name)                                                     \
     dev->name = (PFN_##name)dev->vk.vkGetDeviceProcAddr(dev->device, #name); \
     complete = complete && dev->name;
     AM_VK_DEVICE_FUNCTIONS(GET_DEVICE)

@@ -8,9 +8,12 @@ static const char *const loader_names[] = {
 #if defined(_WIN32)
     "vulkan-1.dll",
 #elif defined(__APPLE__)
-    "libvulkan.1.dylib", "libvulkan.dylib", "libMoltenVK.dylib",
+    "libvulkan.1.dylib",
+    "libvulkan.dylib",
+    "libMoltenVK.dylib",
 #else
-    "libvulkan.so.1", "libvulkan.so",
+    "libvulkan.so.1",
+    "libvulkan.so",
 #endif
 };
 
@@ -25,7 +28,8 @@ static anymax_status open_loader(am_vk_instance *vk) {
         am_library_path(symbol, loader_names[i], vk->loader, sizeof vk->loader);
         return ANYMAX_OK;
     }
-    return am_fail(ANYMAX_ERROR_NOT_FOUND, "vulkan: there is no Vulkan loader (%s)", loader_names[0]);
+    return am_fail(ANYMAX_ERROR_NOT_FOUND, "vulkan: there is no Vulkan loader (%s)",
+                   loader_names[0]);
 }
 
 static bool instance_extension(const am_vk_instance *vk, const char *name) {
@@ -42,8 +46,9 @@ static bool instance_extension(const am_vk_instance *vk, const char *name) {
 }
 
 static anymax_status create_instance(am_vk_instance *vk) {
-    PFN_vkEnumerateInstanceVersion version_of = (PFN_vkEnumerateInstanceVersion)
-        vk->vkGetInstanceProcAddr(NULL, "vkEnumerateInstanceVersion");
+    PFN_vkEnumerateInstanceVersion version_of =
+        (PFN_vkEnumerateInstanceVersion)vk->vkGetInstanceProcAddr(NULL,
+                                                                  "vkEnumerateInstanceVersion");
     uint32_t version = VK_API_VERSION_1_0;
     VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                              .pApplicationName = "anymax",
@@ -56,8 +61,8 @@ static anymax_status create_instance(am_vk_instance *vk) {
     VkResult result;
     if (version_of) version_of(&version);
     if (version < VK_API_VERSION_1_1)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: the loader %s knows Vulkan 1.0; 1.1 is needed",
-                       vk->loader);
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                       "vulkan: the loader %s knows Vulkan 1.0; 1.1 is needed", vk->loader);
     if (instance_extension(vk, portability)) {
         info.flags = VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
         info.ppEnabledExtensionNames = &portability;
@@ -66,7 +71,8 @@ static anymax_status create_instance(am_vk_instance *vk) {
     result = vk->vkCreateInstance(&info, NULL, &vk->handle);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         return am_fail(ANYMAX_ERROR_NOT_FOUND,
-                       "vulkan: the loader %s finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER)", vk->loader);
+                       "vulkan: the loader %s finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER)",
+                       vk->loader);
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(NULL, result, "vkCreateInstance");
 }
 
@@ -91,16 +97,18 @@ anymax_status am_vk_instance_open(am_vk_instance *vk) {
 #define GET_LOADER(name) vk->name = (PFN_##name)vk->vkGetInstanceProcAddr(NULL, #name);
     AM_VK_LOADER_FUNCTIONS(GET_LOADER)
     if (!vk->vkCreateInstance || !vk->vkEnumerateInstanceExtensionProperties)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: the loader %s lacks functions", vk->loader);
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: the loader %s lacks functions",
+                       vk->loader);
     status = create_instance(vk);
     if (status != ANYMAX_OK) return status;
     bool complete = true;
-#define GET_INSTANCE(name)                                                \
+#define GET_INSTANCE(name)                                               \
     vk->name = (PFN_##name)vk->vkGetInstanceProcAddr(vk->handle, #name); \
     complete = complete && vk->name;
     AM_VK_INSTANCE_FUNCTIONS(GET_INSTANCE)
     if (!complete)
-        status = am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: the loader %s lacks functions", vk->loader);
+        status =
+            am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: the loader %s lacks functions", vk->loader);
     if (status == ANYMAX_OK) status = list_devices(vk);
     if (status != ANYMAX_OK) am_vk_instance_close(vk);
     return status;
@@ -117,7 +125,8 @@ bool am_vk_has_extension(const am_vk_instance *vk, VkPhysicalDevice device, cons
     VkExtensionProperties *list;
     uint32_t count = 0;
     bool found = false;
-    if (vk->vkEnumerateDeviceExtensionProperties(device, NULL, &count, NULL) != VK_SUCCESS) return false;
+    if (vk->vkEnumerateDeviceExtensionProperties(device, NULL, &count, NULL) != VK_SUCCESS)
+        return false;
     list = am_alloc_zero(count ? count : 1, sizeof *list);
     if (!list) return false;
     if (vk->vkEnumerateDeviceExtensionProperties(device, NULL, &count, list) >= 0)
@@ -144,10 +153,12 @@ static void get_chained(const am_vk_instance *vk, VkPhysicalDevice device, am_vk
     const VkSubgroupFeatureFlags reduce =
         VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
     bool v12 = out->properties.apiVersion >= VK_API_VERSION_1_2;
-    bool controls = v12 || am_vk_has_extension(vk, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+    bool controls =
+        v12 || am_vk_has_extension(vk, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
     bool drivers = v12 || am_vk_has_extension(vk, device, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME);
     bool v13 = out->properties.apiVersion >= VK_API_VERSION_1_3;
-    bool sizes = v13 || am_vk_has_extension(vk, device, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    bool sizes =
+        v13 || am_vk_has_extension(vk, device, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
     VkPhysicalDeviceSubgroupSizeControlProperties size_limits = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
     VkPhysicalDeviceSubgroupSizeControlFeatures size_features = {
@@ -199,7 +210,8 @@ static void get_chained(const am_vk_instance *vk, VkPhysicalDevice device, am_vk
     out->size_control_extension = !v13;
     memcpy(out->uuid, id.deviceUUID, sizeof out->uuid);
     if (drivers)
-        snprintf(out->driver, sizeof out->driver, "%.120s %.120s", driver.driverName, driver.driverInfo);
+        snprintf(out->driver, sizeof out->driver, "%.120s %.120s", driver.driverName,
+                 driver.driverInfo);
     else
         snprintf(out->driver, sizeof out->driver, "driver 0x%x", out->properties.driverVersion);
     out->loops_end_early = (drivers && driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE) ||
@@ -231,13 +243,22 @@ void am_vk_fill_info(const am_vk_instance *vk, uint32_t index, const am_vk_facts
     snprintf(out->driver, sizeof out->driver, "%s", facts->driver);
     snprintf(out->loader, sizeof out->loader, "%s", vk->loader);
     snprintf(out->uuid, sizeof out->uuid,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2],
-             u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+             u[15]);
     switch (facts->properties.deviceType) {
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: out->type = ANYMAX_DEVICE_CPU; break;
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: out->type = ANYMAX_DEVICE_GPU; break;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: out->type = ANYMAX_DEVICE_INTEGRATED; break;
-    default: out->type = ANYMAX_DEVICE_OTHER; break;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+        out->type = ANYMAX_DEVICE_CPU;
+        break;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+        out->type = ANYMAX_DEVICE_GPU;
+        break;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+        out->type = ANYMAX_DEVICE_INTEGRATED;
+        break;
+    default:
+        out->type = ANYMAX_DEVICE_OTHER;
+        break;
     }
     out->vendor = facts->properties.vendorID;
     out->compute_units = facts->cores;

@@ -1,5 +1,5 @@
-/* Device memory: buffers of their own in blocks of device memory, as a driver may allow no more than
- * 4096 allocations. Large buffers have a block to themselves. */
+/* Device memory: buffers of their own in blocks of device memory, as a driver may allow no more
+ * than 4096 allocations. Large buffers have a block to themselves. */
 #include "stream.h"
 
 #include <string.h>
@@ -26,17 +26,20 @@ static uint32_t type_flags(const am_backend_device *dev, uint32_t type) {
     return dev->facts.memory.memoryTypes[type].propertyFlags;
 }
 
-/* The first type that has all the flags of an entry of the list, best entry first; -1 if there is none.
- * Types that a driver marks as special (protected, lazily allocated) are not taken. */
+/* The first type that has all the flags of an entry of the list, best entry first; -1 if there is
+ * none. Types that a driver marks as special (protected, lazily allocated) are not taken. */
 static int choose_type(const am_backend_device *dev, am_vk_use use, uint32_t allowed) {
     const uint32_t local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                    visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
                    coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                    cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    const uint32_t shared[] = {local | visible | coherent | cached, local | visible | coherent, local, 0};
+    const uint32_t shared[] = {local | visible | coherent | cached, local | visible | coherent,
+                               local, 0};
     const uint32_t separate[] = {local, 0, 0, 0};
-    const uint32_t upload[] = {visible | coherent, visible | coherent, visible | coherent, visible | coherent};
-    const uint32_t download[] = {visible | coherent | cached, visible | cached, visible | coherent, visible};
+    const uint32_t upload[] = {visible | coherent, visible | coherent, visible | coherent,
+                               visible | coherent};
+    const uint32_t download[] = {visible | coherent | cached, visible | cached, visible | coherent,
+                                 visible};
     const uint32_t odd = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
     bool discrete = dev->facts.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     const uint32_t *list = use == AM_VK_UPLOAD     ? upload
@@ -64,7 +67,8 @@ static void block_free(am_backend_device *dev, am_vk_block *block) {
 static anymax_status block_create(am_backend_device *dev, uint32_t type, VkDeviceSize size,
                                   am_vk_block **out) {
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                 .allocationSize = size, .memoryTypeIndex = type};
+                                 .allocationSize = size,
+                                 .memoryTypeIndex = type};
     am_vk_block *block = am_alloc_zero(1, sizeof *block);
     hole *whole = am_alloc_zero(1, sizeof *whole);
     VkResult result;
@@ -113,8 +117,8 @@ static bool block_take(am_vk_block *block, VkDeviceSize size, VkDeviceSize align
     return false;
 }
 
-/* Returns a range; a hole that cannot be recorded for want of host memory stays lost until the block
- * is empty. */
+/* Returns a range; a hole that cannot be recorded for want of host memory stays lost until the
+ * block is empty. */
 static void block_give(am_vk_block *block, VkDeviceSize offset, VkDeviceSize size) {
     hole **link = &block->holes, *before = NULL, *h;
     block->used -= size;
@@ -186,7 +190,8 @@ static anymax_status bind(am_backend_device *dev, am_vk_use use, am_memory *m) {
     int type;
     dev->vkGetBufferMemoryRequirements(dev->device, m->buffer, &need);
     type = choose_type(dev, use, need.memoryTypeBits);
-    if (type < 0) return am_fail(ANYMAX_ERROR_DEVICE, "vulkan: the device has no memory type for buffers");
+    if (type < 0)
+        return am_fail(ANYMAX_ERROR_DEVICE, "vulkan: the device has no memory type for buffers");
     status = place(dev, &need, (uint32_t)type, m, &at);
     if (status != ANYMAX_OK) return status;
     result = dev->vkBindBufferMemory(dev->device, m->buffer, m->block->memory, at);
@@ -200,15 +205,17 @@ static anymax_status bind(am_backend_device *dev, am_vk_use use, am_memory *m) {
 anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t size_bytes,
                                   am_memory **out_memory) {
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                               .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                               .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                        VK_BUFFER_USAGE_TRANSFER_DST_BIT,
                                .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
     am_memory *m;
     anymax_status status;
     VkResult result;
     /* What a stream needs for itself is small, and no matter of pretended limits. */
     if (use == AM_VK_DEVICE && (size_bytes > SIZE_MAX - 16 || size_bytes > dev->limits.alloc_bytes))
-        return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "vulkan: %zu bytes; one allocation takes at most %llu",
-                       size_bytes, (unsigned long long)dev->limits.alloc_bytes);
+        return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY,
+                       "vulkan: %zu bytes; one allocation takes at most %llu", size_bytes,
+                       (unsigned long long)dev->limits.alloc_bytes);
     m = am_alloc_zero(1, sizeof *m);
     if (!m) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "vulkan: out of host memory");
     /* Whole words, so that a range of odd bytes can be bound to its end. */
@@ -220,7 +227,8 @@ anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t 
     status = use == AM_VK_DEVICE ? account(dev, m->size_bytes, &m->accounted) : ANYMAX_OK;
     if (status == ANYMAX_OK) {
         result = dev->vkCreateBuffer(dev->device, &info, NULL, &m->buffer);
-        status = result == VK_SUCCESS ? bind(dev, use, m) : am_vk_fail(dev, result, "vkCreateBuffer");
+        status =
+            result == VK_SUCCESS ? bind(dev, use, m) : am_vk_fail(dev, result, "vkCreateBuffer");
     }
     am_mutex_unlock(&dev->memory_lock);
     if (status != ANYMAX_OK) {
@@ -233,7 +241,8 @@ anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t 
 
 anymax_status am_vk_memory_new(am_backend_device *dev, size_t size_bytes, am_memory **out_memory) {
     anymax_status status = am_vk_alive(dev);
-    return status == ANYMAX_OK ? am_vk_memory_create(dev, AM_VK_DEVICE, size_bytes, out_memory) : status;
+    return status == ANYMAX_OK ? am_vk_memory_create(dev, AM_VK_DEVICE, size_bytes, out_memory)
+                               : status;
 }
 
 static void release_range(am_backend_device *dev, am_memory *m) {

@@ -7,21 +7,22 @@
 /* ---------------------------------------------------------------- modules */
 
 enum { /* of the SPIR-V specification */
-    OP_EXTENSION = 10,
-    OP_MEMORY_MODEL = 14,
-    OP_ENTRY_POINT = 15,
-    OP_EXECUTION_MODE = 16,
-    OP_CAPABILITY = 17,
-    MODE_KEEP_INFINITIES = 4461,      /* SignedZeroInfNanPreserve, both mode ... */
-    CAPABILITY_KEEP_INFINITIES = 4466 /* ... and capability */
+       OP_EXTENSION = 10,
+       OP_MEMORY_MODEL = 14,
+       OP_ENTRY_POINT = 15,
+       OP_EXECUTION_MODE = 16,
+       OP_CAPABILITY = 17,
+       MODE_KEEP_INFINITIES = 4461,      /* SignedZeroInfNanPreserve, both mode ... */
+       CAPABILITY_KEEP_INFINITIES = 4466 /* ... and capability */
 };
 
 static const char float_controls[] = "SPV_KHR_float_controls";
 #define EXTENSION_WORDS (1 + (sizeof float_controls + 3) / 4)
 
-/* Copies a module, with infinities and NaN declared as wanted: a driver may otherwise assume that there
- * are none. Capabilities come first, then extensions, ..., entry points, execution modes. Returns the
- * number of words written; `out` has room for 5 + EXTENSION_WORDS + 4 more than there are. */
+/* Copies a module, with infinities and NaN declared as wanted: a driver may otherwise assume that
+ * there are none. Capabilities come first, then extensions, ..., entry points, execution modes.
+ * Returns the number of words written; `out` has room for 5 + EXTENSION_WORDS + 4 more than there
+ * are. */
 static size_t declare_infinities(const uint32_t *in, size_t count, uint32_t *out) {
     size_t o = 5;
     uint32_t main_id = 0;
@@ -88,8 +89,8 @@ static void cache_name(am_backend_device *dev) {
     hash = am_hash(hash, p->pipelineCacheUUID, sizeof p->pipelineCacheUUID);
     hash = am_hash(hash, &p->driverVersion, sizeof p->driverVersion);
     hash = am_hash(hash, dev->facts.driver, strlen(dev->facts.driver));
-    /* The driver knows shaders by their contents; names and sizes tell one build from another, so that
-     * the file does not grow for ever. */
+    /* The driver knows shaders by their contents; names and sizes tell one build from another, so
+     * that the file does not grow for ever. */
     for (size_t i = 0; i < am_spirv_modules_count; i++) {
         hash = am_hash(hash, am_spirv_modules[i].path, strlen(am_spirv_modules[i].path));
         hash = am_hash(hash, &am_spirv_modules[i].size, sizeof am_spirv_modules[i].size);
@@ -146,10 +147,10 @@ static anymax_status layouts_open(am_backend_device *dev) {
          .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
          .descriptorCount = dev->full ? 8 : 4,
          .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT}};
-    VkDescriptorSetLayoutCreateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = 2,
-        .pBindings = bindings};
+    VkDescriptorSetLayoutCreateInfo set = {.sType =
+                                               VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                           .bindingCount = 2,
+                                           .pBindings = bindings};
     VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                          .setLayoutCount = 1,
                                          .pSetLayouts = &dev->set_layout};
@@ -212,8 +213,8 @@ static bool grow(am_backend_device *dev) {
     return true;
 }
 
-static anymax_status pipeline_create(am_backend_device *dev, const am_vk_key *key, VkShaderModule module,
-                                     VkPipeline *out) {
+static anymax_status pipeline_create(am_backend_device *dev, const am_vk_key *key,
+                                     VkShaderModule module, VkPipeline *out) {
     VkSpecializationMapEntry entries[AM_VK_SPECS];
     VkSpecializationInfo special = {.mapEntryCount = AM_VK_SPECS,
                                     .pMapEntries = entries,

@@ -28,7 +28,9 @@ static am_product_args window_args(const am_product_args *a, const window *w) {
     return out;
 }
 
-static int32_t least(int64_t a, int64_t b) { return (int32_t)(a < b ? a : b); }
+static int32_t least(int64_t a, int64_t b) {
+    return (int32_t)(a < b ? a : b);
+}
 
 /* A window that one dispatch can take. */
 static void largest_window(const am_backend_device *dev, const am_product_args *a, bool tiled,
@@ -49,8 +51,9 @@ static void largest_window(const am_backend_device *dev, const am_product_args *
     }
 }
 
-static anymax_status run_window(am_backend_stream *stream, am_vk_dispatch *d, const am_product_args *a,
-                                const window *w, bool tiled, int32_t items) {
+static anymax_status run_window(am_backend_stream *stream, am_vk_dispatch *d,
+                                const am_product_args *a, const window *w, bool tiled,
+                                int32_t items) {
     am_product_args args = window_args(a, w);
     d->args = &args;
     d->args_size = sizeof args;
@@ -86,7 +89,8 @@ static anymax_status run_all(am_backend_stream *stream, am_vk_dispatch *d, const
     return ANYMAX_OK;
 }
 
-/* Turns of a loop are limited on some devices: a long sum is then made in pieces, which add to c. */
+/* Turns of a loop are limited on some devices: a long sum is then made in pieces, which add to c.
+ */
 static anymax_status run_pieces(am_backend_stream *stream, am_vk_dispatch *d, am_vk_key *key,
                                 am_product_args a, bool tiled, int32_t items) {
     am_backend_device *dev = am_vk_stream_device(stream);
@@ -95,7 +99,8 @@ static anymax_status run_pieces(am_backend_stream *stream, am_vk_dispatch *d, am
     if (most < 1) most = 1;
     if (most < a.k && am_nibble(a.types, 2) != AM_F32)
         return am_fail(ANYMAX_ERROR_UNSUPPORTED,
-                       "vulkan: a sum over %d terms into 16-bit elements takes too many turns here", a.k);
+                       "vulkan: a sum over %d terms into 16-bit elements takes too many turns here",
+                       a.k);
     do {
         anymax_status status;
         key->spec[6] = a.accumulate != 0;
@@ -133,8 +138,8 @@ anymax_status am_vk_product(am_backend_stream *stream, const am_product_launch *
         const am_binding *b = &launch->binding[s];
         uint32_t at = am_nibble(a->binds, s);
         if (at >= dev->bindings)
-            return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: product needs more than %u storage buffers",
-                           dev->bindings);
+            return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                           "vulkan: product needs more than %u storage buffers", dev->bindings);
         if (!d.binding[at].memory) {
             d.binding[at] = *b;
         } else {

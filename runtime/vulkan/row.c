@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#define ANY_FLOAT 7u /* AM_ANY of shaders/common.glsl */
+#define ANY_FLOAT 7u                          /* AM_ANY of shaders/common.glsl */
 #define DISPATCH_ELEMENTS ((uint64_t)1 << 30) /* times passes, of a GPU: some 0.1 s */
 
-static void make_key(const am_backend_device *dev, const am_row_launch *launch, const am_vk_shape *s,
-                     am_vk_key *key) {
+static void make_key(const am_backend_device *dev, const am_row_launch *launch,
+                     const am_vk_shape *s, am_vk_key *key) {
     const am_row_args *a = &launch->args;
     uint32_t types[2] = {0, 0}, binds[2] = {0, 0};
     for (int slot = 0; slot < AM_SLOTS; slot++) {
@@ -42,12 +42,14 @@ static anymax_status gather_bindings(const am_backend_device *dev, const am_row_
         uint32_t at = am_nibble(launch->args.binds, slot);
         if (!b->memory) continue;
         if (at >= dev->bindings)
-            return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: %s needs more than %u storage buffers",
+            return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                           "vulkan: %s needs more than %u storage buffers",
                            am_program_table[launch->program].name, dev->bindings);
         if (!d->binding[at].memory) {
             d->binding[at] = *b;
         } else {
-            if (d->binding[at].span_bytes < b->span_bytes) d->binding[at].span_bytes = b->span_bytes;
+            if (d->binding[at].span_bytes < b->span_bytes)
+                d->binding[at].span_bytes = b->span_bytes;
             d->binding[at].written |= b->written;
         }
     }
@@ -84,7 +86,8 @@ anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) 
     anymax_status status;
     if (a.rows <= a.row0 || a.n <= 0 || a.parts <= 0) return ANYMAX_OK;
     if (dev->row_modules[launch->program] < 0)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s", program->name);
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s",
+                       program->name);
     am_vk_choose_shape(dev, program, &a, &shape);
     make_key(dev, launch, &shape, &key);
     memset(&d, 0, sizeof d);

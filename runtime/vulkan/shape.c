@@ -2,10 +2,11 @@
  * shapes and limits alone; the numbers are starting points for a tuner. */
 #include "vk.h"
 
-#define CHIP_MOST 16u         /* columns of a lane that registers hold (GPU) */
-#define CHIP_MOST_CPU 16u     /* ... on a processor, where registers are memory */
-/* On a processor compiling costs more than running: below this many elements one plain pipeline that
- * is compiled in a fraction of the time serves all lengths, with the same order of additions. */
+#define CHIP_MOST 16u     /* columns of a lane that registers hold (GPU) */
+#define CHIP_MOST_CPU 16u /* ... on a processor, where registers are memory */
+/* On a processor compiling costs more than running: below this many elements one plain pipeline
+ * that is compiled in a fraction of the time serves all lengths, with the same order of additions.
+ */
 #define PLAIN_ELEMENTS_CPU (1u << 18)
 #define GPU_STREAM_ITEMS 256u /* of a group that reads its row again and again */
 #define GPU_STREAM_UNROLL 4u
@@ -31,7 +32,9 @@ static uint32_t power_below(uint32_t value) {
     return p;
 }
 
-static uint32_t at_most(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t at_most(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
 
 /* Classes of registers, so that few pipelines serve all lengths. */
 static uint32_t register_class(uint32_t columns) {
@@ -44,7 +47,8 @@ static uint32_t register_class(uint32_t columns) {
 static uint32_t most_reductions(const am_program *program) {
     uint32_t reductions = 1;
     for (int i = 0; i < 3; i++)
-        if ((uint32_t)program->reductions[i] > reductions) reductions = (uint32_t)program->reductions[i];
+        if ((uint32_t)program->reductions[i] > reductions)
+            reductions = (uint32_t)program->reductions[i];
     return reductions;
 }
 
@@ -94,8 +98,9 @@ static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint
                rows / (s->items / s->lanes) < 2 * dev->cores)
             s->lanes *= 2;
     } else if (dev->cpu_shape) {
-        /* A lane a row where there are rows enough: nothing to reduce, and what a row costs before its
-         * first element is shared by a vector of them. Beyond, rows in parallel fall out of the cache. */
+        /* A lane a row where there are rows enough: nothing to reduce, and what a row costs before
+         * its first element is shared by a vector of them. Beyond, rows in parallel fall out of the
+         * cache. */
         s->items = sub;
         s->lanes = n <= LANE_ROW_COLUMNS && rows >= LANE_ROWS * sub ? 1 : sub;
     } else if (n <= 256) {
@@ -130,7 +135,8 @@ static void fit_trips(const am_backend_device *dev, uint32_t length, uint32_t pa
     }
 }
 
-/* Room of a lane for candidates, where stage 2 is repeated over a row that is read again each time. */
+/* Room of a lane for candidates, where stage 2 is repeated over a row that is read again each time.
+ */
 static uint32_t list_room(const am_backend_device *dev, const am_program *program,
                           const am_row_args *a, const am_vk_shape *s) {
     const int32_t both = AM_STAGE_ELEMENTS_1 | AM_STAGE_ELEMENTS_2;
@@ -147,11 +153,12 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     const uint32_t most = most_items(dev, program);
     const uint32_t length = (uint32_t)(a->part_len < a->n ? a->part_len : a->n);
     const int32_t both = AM_STAGE_ELEMENTS_1 | AM_STAGE_ELEMENTS_2;
-    bool online = program->online && (a->stages & both) == both && !(a->stages & AM_STAGE_PARTIAL) &&
-                  a->iterations == 1;
+    bool online = program->online && (a->stages & both) == both &&
+                  !(a->stages & AM_STAGE_PARTIAL) && a->iterations == 1;
     uint32_t passes = passes_of(a, online), each;
     am_vk_shape s = {.stages = a->stages};
-    s.across = forced == AM_SKELETON_ACROSS || (forced == AM_SKELETON_AUTO && rows_contiguous(program, a));
+    s.across =
+        forced == AM_SKELETON_ACROSS || (forced == AM_SKELETON_AUTO && rows_contiguous(program, a));
     layout(dev, length, (uint32_t)(a->rows - a->row0), most, &s);
     each = (length + s.lanes - 1) / s.lanes;
     s.unroll = register_class(at_most(each, dev->cpu_shape ? CHIP_MOST_CPU : CHIP_MOST));
@@ -179,7 +186,8 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
 
 uint32_t am_vk_longest_row(const am_backend_device *dev) {
     /* The group of the program with most reductions may be smaller than MOST_ITEMS. */
-    uint32_t items = power_below(at_most(at_most(dev->max_items, MOST_ITEMS), dev->shared_bytes / 128));
+    uint32_t items =
+        power_below(at_most(at_most(dev->max_items, MOST_ITEMS), dev->shared_bytes / 128));
     uint64_t columns = 1u << 26; /* some 0.1 s of one group: far below any watchdog */
     if (dev->trips) {
         uint64_t fits = (uint64_t)(dev->trips - dev->trips / 4) * items *

@@ -1,6 +1,6 @@
-/* Streams: commands are recorded into a ring of batches, each with a command buffer, descriptor sets,
- * room for arguments and for host data on its way; a batch is submitted when it is full, or at sync.
- * Nothing is allocated after a stream was created. */
+/* Streams: commands are recorded into a ring of batches, each with a command buffer, descriptor
+ * sets, room for arguments and for host data on its way; a batch is submitted when it is full, or
+ * at sync. Nothing is allocated after a stream was created. */
 #include "stream.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ anymax_status am_vk_batch_finish(am_backend_stream *stream, am_vk_batch *batch) 
         if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkInvalidateMappedMemoryRanges");
     }
     for (uint32_t i = 0; i < batch->reads; i++)
-        memcpy(batch->read[i].data, batch->down->mapped + batch->read[i].offset, batch->read[i].size);
+        memcpy(batch->read[i].data, batch->down->mapped + batch->read[i].offset,
+               batch->read[i].size);
     batch->reads = 0;
     return ANYMAX_OK;
 }
@@ -79,10 +80,10 @@ anymax_status am_vk_submit(am_backend_stream *stream) {
     VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                          .commandBufferCount = 1,
                          .pCommandBuffers = &batch->commands};
-    VkMemoryBarrier barrier = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
+    VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                               .srcAccessMask =
+                                   VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+                               .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT};
     VkResult result;
     if (!stream->recording) return ANYMAX_OK;
     stream->recording = false;
@@ -132,7 +133,8 @@ bool am_vk_idle(const am_backend_stream *stream) {
 /* ---------------------------------------------------------------- hazards */
 
 static bool overlap(const am_vk_range *a, const am_vk_range *b) {
-    return a->memory == b->memory && a->low < b->high && b->low < a->high && (a->written || b->written);
+    return a->memory == b->memory && a->low < b->high && b->low < a->high &&
+           (a->written || b->written);
 }
 
 /* A barrier, if there was anything since the last one. */
@@ -161,7 +163,8 @@ static VkDescriptorSet fill_set(am_backend_stream *stream, am_vk_batch *batch,
     am_backend_device *dev = stream->dev;
     VkDescriptorSet set = batch->sets[batch->sets_used++];
     uint32_t count = dev->full ? 8 : 4;
-    VkDescriptorBufferInfo buffers[AM_VK_MAX_BINDINGS], spare = {.buffer = batch->up->buffer, .range = 16};
+    VkDescriptorBufferInfo buffers[AM_VK_MAX_BINDINGS],
+        spare = {.buffer = batch->up->buffer, .range = 16};
     VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                   .dstSet = set,
                                   .dstBinding = 1,
@@ -196,8 +199,8 @@ anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispa
         set = batch->sets[batch->sets_used - 1];
     else
         set = fill_set(stream, batch, dispatch);
-    /* Launches of a plan depend on each other as a rule, and every binding counts as written, as one
-     * array holds them all: no use in asking for hazards. */
+    /* Launches of a plan depend on each other as a rule, and every binding counts as written, as
+     * one array holds them all: no use in asking for hazards. */
     order_all(stream, batch->commands);
     stream->dispatched = true;
     offset = AM_VK_ARGS_BYTES * batch->args_used++;
@@ -206,22 +209,24 @@ anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispa
     dev->vkCmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
     dev->vkCmdBindDescriptorSets(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dev->layout, 0, 1,
                                  &set, 1, &offset);
-    dev->vkCmdDispatch(batch->commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
+    dev->vkCmdDispatch(batch->commands, dispatch->groups[0], dispatch->groups[1],
+                       dispatch->groups[2]);
     return ANYMAX_OK;
 }
 
-am_backend_device *am_vk_stream_device(am_backend_stream *stream) { return stream->dev; }
+am_backend_device *am_vk_stream_device(am_backend_stream *stream) {
+    return stream->dev;
+}
 
 /* ---------------------------------------------------------------- life */
 
 static anymax_status batch_create(am_backend_stream *stream, am_vk_batch *batch) {
     am_backend_device *dev = stream->dev;
     VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = stream->command_pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
+    VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                            .commandPool = stream->command_pool,
+                                            .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                            .commandBufferCount = 1};
     VkDescriptorSetLayout layouts[AM_VK_BATCH_COMMANDS];
     VkDescriptorSetAllocateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                         .descriptorPool = stream->descriptor_pool,
@@ -235,8 +240,10 @@ static anymax_status batch_create(am_backend_stream *stream, am_vk_batch *batch)
     if (status != ANYMAX_OK) return status;
     for (uint32_t i = 0; i < AM_VK_BATCH_COMMANDS; i++) layouts[i] = dev->set_layout;
     result = dev->vkCreateFence(dev->device, &fence, NULL, &batch->fence);
-    if (result == VK_SUCCESS) result = dev->vkAllocateCommandBuffers(dev->device, &commands, &batch->commands);
-    if (result == VK_SUCCESS) result = dev->vkAllocateDescriptorSets(dev->device, &sets, batch->sets);
+    if (result == VK_SUCCESS)
+        result = dev->vkAllocateCommandBuffers(dev->device, &commands, &batch->commands);
+    if (result == VK_SUCCESS)
+        result = dev->vkAllocateDescriptorSets(dev->device, &sets, batch->sets);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "a stream's objects");
     for (uint32_t i = 0; i < AM_VK_BATCH_COMMANDS; i++) {
         VkDescriptorBufferInfo args = {batch->up->buffer, 0, AM_VK_ARGS_BYTES};
@@ -260,13 +267,15 @@ static anymax_status pools_create(am_backend_stream *stream) {
     VkDescriptorPoolSize sizes[2] = {
         {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, sets},
         {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * (dev->full ? 8u : 4u)}};
-    VkDescriptorPoolCreateInfo descriptors = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+    VkDescriptorPoolCreateInfo descriptors = {.sType =
+                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                               .maxSets = sets,
                                               .poolSizeCount = 2,
                                               .pPoolSizes = sizes};
     VkResult result = dev->vkCreateCommandPool(dev->device, &commands, NULL, &stream->command_pool);
     if (result == VK_SUCCESS)
-        result = dev->vkCreateDescriptorPool(dev->device, &descriptors, NULL, &stream->descriptor_pool);
+        result =
+            dev->vkCreateDescriptorPool(dev->device, &descriptors, NULL, &stream->descriptor_pool);
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "a stream's pools");
 }
 

@@ -1,10 +1,11 @@
-/* Copies between host and device, in stream order and of any bytes: through the rings of the stream's
- * batches, or directly where the host sees the memory and nothing is queued. */
+/* Copies between host and device, in stream order and of any bytes: through the rings of the
+ * stream's batches, or directly where the host sees the memory and nothing is queued. */
 #include "stream.h"
 
 #include <string.h>
 
-#define DIRECT_READ_BYTES ((size_t)64 << 10) /* from here on waiting is cheaper than copying twice */
+#define DIRECT_READ_BYTES \
+    ((size_t)64 << 10) /* from here on waiting is cheaper than copying twice */
 
 static void record_copy(am_backend_stream *stream, am_vk_batch *batch, const am_memory *to,
                         size_t to_offset, const am_memory *from, size_t from_offset, size_t size) {
@@ -17,13 +18,14 @@ static void record_copy(am_backend_stream *stream, am_vk_batch *batch, const am_
     batch->commands_used++;
 }
 
-anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_offset, am_memory *from,
-                         size_t from_offset, size_t size_bytes) {
+anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_offset,
+                         am_memory *from, size_t from_offset, size_t size_bytes) {
     am_vk_batch *batch;
     anymax_status status;
     if (size_bytes == 0) return ANYMAX_OK;
     status = am_vk_batch_open(stream, &batch);
-    if (status == ANYMAX_OK) record_copy(stream, batch, to, to_offset, from, from_offset, size_bytes);
+    if (status == ANYMAX_OK)
+        record_copy(stream, batch, to, to_offset, from, from_offset, size_bytes);
     return status;
 }
 
@@ -41,8 +43,8 @@ anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_off
     return ANYMAX_OK;
 }
 
-anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset, const void *data,
-                          size_t size_bytes) {
+anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
+                          const void *data, size_t size_bytes) {
     const uint8_t *from = data;
     anymax_status status = am_vk_alive(stream->dev);
     if (status != ANYMAX_OK) return status;
@@ -61,7 +63,8 @@ anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_of
         }
         if (status != ANYMAX_OK) return status;
         memcpy(batch->up->mapped + AM_VK_UP_OFFSET + batch->up_used, from, size);
-        record_copy(stream, batch, to, to_offset, batch->up, AM_VK_UP_OFFSET + batch->up_used, size);
+        record_copy(stream, batch, to, to_offset, batch->up, AM_VK_UP_OFFSET + batch->up_used,
+                    size);
         batch->up_used += size;
         from += size;
         to_offset += size;

@@ -14,6 +14,7 @@
 #include "os.h"
 
 /* Functions are fetched from the loader, the instance or the device; the library links to none. */
+/* clang-format off */
 #define AM_VK_LOADER_FUNCTIONS(F) F(vkEnumerateInstanceExtensionProperties) F(vkCreateInstance)
 #define AM_VK_INSTANCE_FUNCTIONS(F)                                               \
     F(vkDestroyInstance) F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties) \
@@ -37,6 +38,7 @@
     F(vkCmdBindPipeline) F(vkCmdBindDescriptorSets) F(vkCmdDispatch)              \
     F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCmdFillBuffer)                 \
     F(vkCreateFence) F(vkDestroyFence) F(vkWaitForFences) F(vkResetFences) F(vkQueueSubmit)
+/* clang-format on */
 
 typedef struct am_vk_instance {
     PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
@@ -117,7 +119,7 @@ struct am_backend_device {
 
     /* What kernels may use, lowered by pretend. */
     bool size_control; /* facts.full_subgroups, unless pretended away */
-    bool full; /* modules with 8 bindings, 16-bit storage and sub-groups */
+    bool full;         /* modules with 8 bindings, 16-bit storage and sub-groups */
     bool cpu_shape;
     uint32_t bindings, max_groups, max_items, shared_bytes, subgroup, trips, cores;
     VkDeviceSize range_bytes;
@@ -152,7 +154,8 @@ void am_vk_blocks_free(am_backend_device *dev);
 anymax_status am_vk_pipelines_open(am_backend_device *dev);
 void am_vk_pipelines_close(am_backend_device *dev);
 anymax_status am_vk_pipeline_get(am_backend_device *dev, const am_vk_key *key, VkPipeline *out);
-/* Writes the pipeline cache if there are new pipelines; `soon`: not more often than twice a second. */
+/* Writes the pipeline cache if there are new pipelines; `soon`: not more often than twice a second.
+ */
 void am_vk_cache_save(am_backend_device *dev, bool soon);
 
 /* Streams: stream.c records and submits; transfer.c and row.c, product.c use it. */
@@ -172,10 +175,10 @@ anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispa
 am_backend_device *am_vk_stream_device(am_backend_stream *stream);
 anymax_status am_vk_stream_create(am_backend_device *dev, am_backend_stream **out_stream);
 void am_vk_stream_destroy(am_backend_stream *stream);
-anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_offset, am_memory *from,
-                         size_t from_offset, size_t size_bytes);
-anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset, const void *data,
-                          size_t size_bytes);
+anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_offset,
+                         am_memory *from, size_t from_offset, size_t size_bytes);
+anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
+                          const void *data, size_t size_bytes);
 anymax_status am_vk_read(am_backend_stream *stream, am_memory *from, size_t from_offset, void *data,
                          size_t size_bytes);
 anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_offset,
@@ -187,10 +190,10 @@ anymax_status am_vk_product(am_backend_stream *stream, const am_product_launch *
 
 /* Body of a reduction, as shaders/row_args.glsl numbers them. */
 enum {
-    AM_VK_ALONE = 0,         /* a lane a row */
-    AM_VK_TREE = 1,          /* in shared memory */
-    AM_VK_SUBGROUPS = 2,     /* sub-groups, then their results in order */
-    AM_VK_ONE_SUBGROUP = 3   /* the group is one full sub-group: the pipeline requires it */
+    AM_VK_ALONE = 0,       /* a lane a row */
+    AM_VK_TREE = 1,        /* in shared memory */
+    AM_VK_SUBGROUPS = 2,   /* sub-groups, then their results in order */
+    AM_VK_ONE_SUBGROUP = 3 /* the group is one full sub-group: the pipeline requires it */
 };
 #define AM_VK_SPEC_REDUCE 9 /* its specialisation constant */
 
@@ -200,10 +203,10 @@ typedef struct am_vk_shape {
     uint32_t lanes;  /* of a row */
     uint32_t unroll; /* columns of a lane in one turn of a loop */
     bool across, chip;
-    bool plain; /* float types are read from the arguments: one pipeline for all of them */
+    bool plain;      /* float types are read from the arguments: one pipeline for all of them */
     uint32_t reduce; /* AM_VK_ALONE ... */
     uint32_t dims;
-    uint32_t list; /* candidates that a lane can hold; 0: none */
+    uint32_t list;  /* candidates that a lane can hold; 0: none */
     int32_t stages; /* may gain AM_STAGE_ONLINE */
 } am_vk_shape;
 
