@@ -83,8 +83,8 @@ float am_from_16(uint type, uint h) {
 uint am_to_16(uint type, float f) { return type == AM_F16 ? am_to_half(f) : am_to_bfloat(f); }
 
 /* Reads and writes an element of slot s: f32, f16 or bf16. Writes may add to what is there. No
- * index is negative: the max keeps LLVM, behind lavapipe, from computing the index of each lane anew
- * in the scalar loop that a load or store is there (a fifth of softmax's time at 4096 x 4096). */
+ * index is negative: the max keeps LLVM, behind lavapipe, from computing each lane's index anew in
+ * the scalar loop that a load or store is there (a fifth of softmax's time at 4096 x 4096). */
 #if FULL
 #define AM_HALF_AT(s, i) uint(am_halves[AM_BIND_##s].v[i])
 #define AM_PUT_HALF(s, i, old, new) am_halves[AM_BIND_##s].v[i] = uint16_t(new);

@@ -3,8 +3,9 @@
  *
  * TILED 1: a group of 64 items owns a 32 x 32 tile of c, an item 4 x 4 of it; tiles of a and b, 16
  * deep, pass through 4.2 KiB of shared memory. Group (x, y, z): tile column, tile row, member of
- * the batch. TILED 0, for processors: an item owns an 8 x 8 tile by itself, DEPTH steps of k a turn of
- * its loop, as turns and loads are what costs there. Group (x, 0, z): tiles in row-major order. */
+ * the batch.
+ * TILED 0, for processors: an item owns an 8 x 8 tile by itself, DEPTH steps of k a turn of its
+ * loop, as turns and loads are what costs there. Group (x, 0, z): tiles in row-major order. */
 layout(std140, set = 0, binding = 0) uniform am_product_args {
     int m, n, k, batch;
     int accumulate;
