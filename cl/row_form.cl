@@ -26,6 +26,7 @@
 #undef ROW_LOAD_INDEX
 #undef REDUCE
 #undef RAISE
+#undef ROW_WRITER
 
 #define AM_ALONG 1
 #define AM_ACROSS 2
@@ -79,6 +80,7 @@
         am_drain_across(name##_tile, name##_p, name##_type, NEAR_ROWS(slot),             \
                         name##_at + block_at * name##_step, name##_step, block_end - block_at, \
                         args.accumulate >> slot & 1, row_count);
+#define ROW_WRITER true
 #define ROW_LOAD(p, type, near, at) am_load(p, type, near, at)
 #define ROW_STORE(p, type, near, at, v) am_store(p, type, near, at, v, row_live)
 #define ROW_LOAD_INDEX(p, type, at) am_load_indices(p, type, at)
@@ -122,6 +124,7 @@
                        name##_at + block_at * 16 * name##_step, name##_step,             \
                        min(part_length, block_end * 16) - block_at * 16,                 \
                        args.accumulate >> slot & 1);
+#define ROW_WRITER true
 #define ROW_LOAD(p, type, near, at) am_load1(p, type, at)
 #define ROW_STORE(p, type, near, at, v) am_store1(p, type, at, v)
 #define ROW_LOAD_INDEX(p, type, at) am_load_index(p, type, at)
@@ -163,6 +166,7 @@
 #define MASK(v, absent) (col_full ? (v) : (absent))
 #define NEAR_ROWS(slot) false
 #define DRAIN(slot, name, e)
+#define ROW_WRITER (this_lane == 0 && row_live)
 #define ROW_LOAD(p, type, near, at) am_load1(p, type, at)
 #define ROW_STORE(p, type, near, at, v)                               \
     do {                                                              \

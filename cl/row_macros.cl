@@ -199,7 +199,7 @@
 #define PUT_ROW(slot, name, e)                                                           \
     {                                                                                    \
         HERE(slot, name)                                                                 \
-        if (name##_type != AM_ABSENT) {                                                  \
+        if (name##_type != AM_ABSENT && ROW_WRITER) {                                    \
             rowf put_value = bad > 0.0f ? ROWLIT(AM_NAN) : (e);                          \
             if (args.accumulate >> slot & 1)                                             \
                 put_value = ROW_LOAD(name##_p, name##_type, NEAR_ROWS(slot), AT_ROW(slot)) + \
