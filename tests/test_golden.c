@@ -67,7 +67,8 @@ static anymax_dtype type_of(const run *r, const golden_tensor *tensor, const cha
     const anymax_op_tensor *known = find_tensor(r->op->inputs, name);
     if (starts(tensor->name, "in.")) {
         ck_assert_msg(known != NULL, "%s: the registry has no input '%s'", r->op->name, name);
-        if (known->type == ANYMAX_CLASS_INDEX) return index_type(tensor, r->turn);
+        /* each combination is a kernel of its own on some devices: in 16 bit all take i32 */
+        if (known->type == ANYMAX_CLASS_INDEX) return index_type(tensor, r->dtype == ANYMAX_F32 ? r->turn : 0);
         if (known->type == ANYMAX_CLASS_MASK) return r->turn % 2 ? ANYMAX_U8 : ANYMAX_BOOL;
     }
     return r->dtype;
@@ -79,7 +80,7 @@ static void give_tensors(trial *t, const run *r) {
         const golden_tensor *g = &r->c->tensors[i];
         const io_entry *e = g->entry;
         const char *name = strchr(g->name, '.') + 1;
-        layout layout = layouts[(r->turn + i) % COUNT(layouts)];
+        layout layout = r->dtype == ANYMAX_F32 ? layouts[(r->turn + i) % COUNT(layouts)] : LAYOUT_ODD;
         anymax_dtype dtype = type_of(r, g, name);
         if (starts(g->name, "in.")) trial_input(t, name, dtype, e->rank, e->shape, layout, g->value);
         else if (starts(g->name, "out.") && !r->backward)
@@ -133,7 +134,6 @@ static bool run_case(const run *r, char *text, size_t size) {
                          dtype_name(r->dtype), r->backward ? "backward" : "forward",
                          r->saved ? " from saved outputs" : "");
     ck_assert_msg(params != NULL, "%s/%s: parameters are not JSON", r->op->name, r->c->name);
-    t.host = r->turn % 4 == 3;
     give_params(&t, r->op, params);
     give_tensors(&t, r);
     give_sizes(&t, r, params);
@@ -153,7 +153,7 @@ static int run_type(run r, anymax_dtype dtype, char *text, size_t size) {
         r.backward = way > 0;
         r.saved = way == 2;
         if (r.backward && !has(r.c, "grad.")) break;
-        if (r.saved && dtype != ANYMAX_F32) break;
+        if (r.saved && (dtype != ANYMAX_F32 || r.turn % 4 != 0)) break;
         if (run_case(&r, report, sizeof report)) continue;
         failed++;
         if (used + strlen(report) + 1 < size) memcpy(text + used, report, strlen(report) + 1);
