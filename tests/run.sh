@@ -104,14 +104,22 @@ say "Build, install, units"
 ctest_run units build -LE '^(cpu|opencl|vulkan)$' -j "$jobs"
 for backend in cpu opencl vulkan; do
     say "All operations on $backend"
-    ctest_run "$backend" build -L "^$backend\$" -j "$jobs"
+    ctest_run "$backend" build -L "^$backend\$" -E '^skeleton-' -j "$jobs"
+done
+# What follows does not grow with the number of operations: about ten programs, in every form.
+unset ANYMAX_TEST_TIMINGS
+for backend in cpu opencl vulkan; do
+    say "The named set on $backend: every skeleton forced, lowered limits"
+    ctest_run "$backend-forms" build -L "^$backend\$" -R '^skeleton-' -j "$jobs"
 done
 
 say "Checker: address and undefined behaviour, named set"
 if build build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DANYMAX_SANITIZE=address,undefined \
     -DANYMAX_BUILD_SHARED=OFF -DANYMAX_BENCH=OFF -DANYMAX_TESTS=ON; then
-    # Leaks of drivers, and of the compilers in them, are theirs.
-    printf 'leak:%s\n' libpocl libLLVM libclang libvulkan_lvp libOpenCL libvulkan >"$work/lsan"
+    # Leaks of drivers, and of the compilers in them, are theirs. Those that are unloaded by then have no
+    # name in the report, but what they leave comes from realloc, which the library never calls.
+    printf 'leak:%s\n' libpocl libLLVM libclang libvulkan_lvp libOpenCL libvulkan __interceptor_realloc \
+        >"$work/lsan"
     ASAN_OPTIONS=detect_leaks=1 \
         UBSAN_OPTIONS=print_stacktrace=1 \
         LSAN_OPTIONS="suppressions=$work/lsan:print_suppressions=0" \
@@ -187,8 +195,8 @@ awk -v operations=313 '
         printf "\n"
     }' "$work/walls" "$work/timings"
 echo
-awk '{ printf "  %-12s %5d s\n", $1, $2 }' "$work/walls"
-echo "  in all       $(($(seconds) - start)) s"
+awk '{ printf "  %-14s %5d s\n", $1, $2 }' "$work/walls"
+echo "  in all         $(printf %5d $(($(seconds) - start))) s"
 if [ -n "$broken" ]; then
     printf '\nFailed:%s\n' "$broken"
 fi
