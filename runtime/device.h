@@ -29,6 +29,9 @@ typedef struct am_keep_list {
     size_t count, capacity;
 } am_keep_list;
 
+/* A host tensor with gaps: read into `data`, and spread over the tensor at the next sync. */
+typedef struct am_spread am_spread;
+
 struct anymax_stream {
     anymax_device *device;
     am_backend_stream *state; /* NULL in a stream that only plans */
@@ -39,6 +42,7 @@ struct anymax_stream {
     bool flags_pending;     /* work since the last sync may have raised bits of the status word */
     uint32_t flags;
     am_keep_list keep;
+    am_spread *spread, **spread_end; /* in stream order */
     struct am_plan *plan; /* scratch of the planner, reused by every operation */
 };
 

@@ -14,7 +14,7 @@ am_plan *am_plan_begin(anymax_stream *stream, const char *op) {
     plan->stream = stream;
     plan->op = op;
     plan->status = am_device_alive(stream->device);
-    plan->in_place = false;
+    plan->in_place = plan->empty = false;
     plan->bases = plan->views = plan->steps = plan->actions = 0;
     plan->scratch_bytes = 0;
     return plan;
@@ -29,6 +29,11 @@ bool am_plan_ok(const am_plan *plan) { return plan->status == ANYMAX_OK; }
 const char *am_plan_op(const am_plan *plan) { return plan->op; }
 
 void am_plan_in_place(am_plan *plan) { plan->in_place = true; }
+
+void am_plan_rows_of(am_plan *plan, am_value value) {
+    for (uint32_t i = 0; i < am_plan_rank(plan, value); i++)
+        if (am_plan_shape(plan, value)[i] == 0) plan->empty = true;
+}
 
 static bool room(am_plan *plan, int used, int capacity, const char *what) {
     if (!am_plan_ok(plan)) return false;
@@ -49,7 +54,7 @@ int am_plan_new_base(am_plan *plan, am_base_kind kind, const char *name, uint32_
                      const int64_t *shape) {
     am_base *b;
     am_view v = {0};
-    int64_t packed = 1;
+    uint64_t packed = 1; /* scratch that is too large wraps here, and is refused by its size */
     if (!room(plan, plan->bases, AM_MAX_BASES, "tensors")) return -1;
     b = &plan->base[plan->bases];
     memset(b, 0, sizeof *b);
@@ -61,9 +66,9 @@ int am_plan_new_base(am_plan *plan, am_base_kind kind, const char *name, uint32_
     v.full = true;
     for (uint32_t i = rank; i-- > 0;) {
         v.shape[i] = shape[i];
-        v.stride[i] = packed;
+        v.stride[i] = (int64_t)packed;
         v.dim[i] = i;
-        packed *= shape[i] ? shape[i] : 1;
+        packed *= shape[i] ? (uint64_t)shape[i] : 1;
     }
     b->full = new_view(plan, &v);
     return b->full < 0 ? -1 : plan->bases++;
@@ -305,9 +310,9 @@ void am_plan_product_add(am_plan *plan, am_value a, am_value b, am_value c, floa
 }
 
 am_action *am_plan_act(am_plan *plan, am_action_kind kind) {
-    static am_action lost; /* only reached by a plan that has failed; never run */
     am_action *action;
-    if (!room(plan, plan->actions, AM_MAX_ACTIONS, "actions")) return &lost;
+    /* A plan that has failed is never run: any action will do. */
+    if (!room(plan, plan->actions, AM_MAX_ACTIONS, "actions")) return &plan->action[0];
     action = &plan->action[plan->actions++];
     memset(action, 0, sizeof *action);
     action->kind = kind;
@@ -344,7 +349,27 @@ void am_plan_have(am_plan *plan, am_value output) {
     plan->base[plan->view[output].base].output = false;
 }
 
-void am_plan_check_overlap(am_plan *plan) {
+/* Whether every step reads the caller's tensor `base` at the element that it writes and no other. */
+static bool elementwise(const am_plan *plan, int base) {
+    for (int i = 0; i < plan->steps; i++) {
+        const am_step *step = &plan->step[i];
+        const am_view *like = &plan->view[step->row.like];
+        for (int s = 0; s < AM_SLOTS; s++) {
+            am_slot_role role = am_program_table[2 * step->row.family].slot[s].role;
+            const am_view *v;
+            if (step->row.value[s] < 0) continue;
+            v = &plan->view[step->row.value[s]];
+            if (v->base != base) continue;
+            if (step->product || v->flat || (role != AM_ROLE_IN && role != AM_ROLE_OUT) ||
+                !am_shape_equal(v->rank, v->shape, like->rank, like->shape))
+                return false;
+        }
+    }
+    return true;
+}
+
+void am_plan_check_overlap(am_plan *plan, bool backward) {
+    bool staged = backward && !plan->in_place; /* gradients then wait until all has been read */
     for (int i = 0; i < plan->bases && am_plan_ok(plan); i++) {
         const am_base *a = &plan->base[i];
         if (a->kind != AM_BASE_CALLER || !a->output) continue;
@@ -352,9 +377,11 @@ void am_plan_check_overlap(am_plan *plan) {
             const am_base *b = &plan->base[k];
             if (k == i || b->kind != AM_BASE_CALLER || (b->output && k < i)) continue;
             if (!am_tensor_overlap(&a->caller, &b->caller)) continue;
-            if (!b->output && am_tensor_same(&a->caller, &b->caller)) continue;
+            bool same = am_tensor_same(&a->caller, &b->caller);
+            if (!b->output && same && (staged || elementwise(plan, k))) continue;
             am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
                                        b->output ? "%s: outputs %s and %s overlap"
+                                       : same    ? "%s: output %s may not be %s, which other rows read too"
                                                  : "%s: output %s overlaps %s without being exactly it",
                                        plan->op, a->name, b->name));
             return;
@@ -363,7 +390,7 @@ void am_plan_check_overlap(am_plan *plan) {
 }
 
 anymax_status am_plan_forward(am_plan *plan) {
-    if (am_plan_ok(plan)) am_plan_check_overlap(plan);
+    if (am_plan_ok(plan)) am_plan_check_overlap(plan, false);
     for (int i = 0; i < plan->steps && am_plan_ok(plan); i++)
         am_plan_act_forward(plan, &plan->step[i]);
     return am_plan_run(plan);

@@ -75,6 +75,8 @@ void am_plan_gradient(am_plan *plan, am_value input, const char *name, const any
 /* The last step that writes a caller's tensor reads no other element of it: outputs may then be
  * exactly inputs without a copy. */
 void am_plan_in_place(am_plan *plan);
+/* Without elements in `value` the operation does nothing, once its arguments have been checked. */
+void am_plan_rows_of(am_plan *plan, am_value value);
 /* Says that `output` holds the forward's result already (given by the caller to save work). */
 void am_plan_have(am_plan *plan, am_value output);
 

@@ -72,7 +72,7 @@ struct am_plan {
     anymax_stream *stream;
     const char *op;
     anymax_status status;
-    bool in_place;
+    bool in_place, empty;
     int bases, views, steps, actions;
     size_t scratch_bytes;
     am_base base[AM_MAX_BASES];
@@ -96,7 +96,7 @@ int am_program_slot(int program, const char *name);
 bool am_view_strides(const am_view *view, uint32_t rank, const int64_t *shape, bool exact,
                      int64_t *stride);
 /* Refuses outputs that overlap inputs or one another. */
-void am_plan_check_overlap(am_plan *plan);
+void am_plan_check_overlap(am_plan *plan, bool backward);
 anymax_status am_plan_run(am_plan *plan);
 
 #endif

@@ -274,7 +274,7 @@ static void act_copy(am_plan *plan, am_value x, am_value y, bool accumulate) {
 
 anymax_status am_plan_backward(am_plan *plan) {
     int bases;
-    if (am_plan_ok(plan)) am_plan_check_overlap(plan);
+    if (am_plan_ok(plan)) am_plan_check_overlap(plan, true);
     if (am_plan_ok(plan)) mark(plan);
     if (am_plan_ok(plan)) recompute(plan);
     for (int i = plan->steps; i-- > 0 && am_plan_ok(plan);) {

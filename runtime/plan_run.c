@@ -168,19 +168,15 @@ static anymax_status stage(run *r, bool in) {
     for (int i = 0; i < r->plan->bases; i++) {
         const am_base *b = &r->plan->base[i];
         bool written, read;
-        unsigned char *host;
         size_t at = r->scratch_from + b->scratch_offset;
         anymax_status status = ANYMAX_OK;
         if (!b->staged) continue;
         touched(r->plan, i, &written, &read);
-        host = (unsigned char *)b->caller.tensor.data + b->caller.tensor.offset_bytes;
-        /* An output with gaps goes in too, so that what lies between comes back as it was. */
-        if (in && (read || (written && !b->caller.packed)))
-            status = backend->write(stream->state, stream->workspace->memory, at, host,
+        if (in && read)
+            status = backend->write(stream->state, stream->workspace->memory, at, b->caller.tensor.data,
                                     b->caller.span_bytes);
         else if (!in && written)
-            status = backend->read(stream->state, stream->workspace->memory, at, host,
-                                   b->caller.span_bytes);
+            status = am_stream_read_tensor(stream, stream->workspace->memory, at, &b->caller);
         if (am_device_check(stream->device, status) != ANYMAX_OK) return status;
     }
     return ANYMAX_OK;
@@ -209,7 +205,7 @@ anymax_status am_plan_run(am_plan *plan) {
     anymax_stream *stream = plan->stream;
     run r = {.plan = plan, .dry = true};
     anymax_status status = plan->status;
-    if (status != ANYMAX_OK) return status;
+    if (status != ANYMAX_OK || plan->empty) return status;
     r.sink = (am_sink){.limits = &stream->device->limits,
                        .pretend = &stream->device->options.pretend,
                        .workspace = (am_memory *)stream, /* not touched while dry */

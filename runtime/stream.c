@@ -7,6 +7,12 @@
 #include "os.h"
 #include "plan.h"
 
+struct am_spread {
+    am_spread *next;
+    anymax_tensor to;
+    unsigned char data[]; /* as far as the tensor reaches */
+};
+
 static anymax_status zero_status_word(anymax_stream *stream) {
     const am_backend *backend = stream->device->backend;
     return am_device_check(
@@ -34,6 +40,7 @@ anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_de
     anymax_device_retain(device);
     stream->device = device;
     stream->plan_only = desc->plan_only;
+    stream->spread_end = &stream->spread;
     stream->plan = am_plan_create();
     if (!stream->plan)
         status = am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream_create: no host memory");
@@ -60,13 +67,62 @@ static void release_kept(anymax_stream *stream) {
     stream->keep.count = 0;
 }
 
+/* Copies what has been read to where it goes. */
+static void spread(const am_spread *s) {
+    const anymax_tensor *t = &s->to;
+    size_t size = anymax_dtype_size(t->dtype);
+    int64_t at[ANYMAX_MAX_RANK] = {0}, element = 0;
+    for (;;) {
+        uint32_t d = t->rank;
+        memcpy((unsigned char *)t->data + (size_t)element * size, s->data + (size_t)element * size, size);
+        while (d > 0) {
+            d--;
+            element += t->stride[d];
+            if (++at[d] < t->shape[d]) break;
+            element -= t->shape[d] * t->stride[d];
+            at[d] = 0;
+            if (d == 0) return;
+        }
+        if (t->rank == 0) return;
+    }
+}
+
+static void spread_all(anymax_stream *stream, bool filled) {
+    while (stream->spread) {
+        am_spread *s = stream->spread;
+        if (filled) spread(s);
+        stream->spread = s->next;
+        am_free(s);
+    }
+    stream->spread_end = &stream->spread;
+}
+
+anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size_t from_offset,
+                                    const am_checked *to) {
+    am_spread *s;
+    /* Behind one that has to be spread all others wait, for the sake of their order. */
+    if (to->packed && !stream->spread)
+        return am_device_check(stream->device, stream->device->backend->read(stream->state, from, from_offset,
+                                                                             to->tensor.data, to->span_bytes));
+    s = am_alloc(sizeof *s + to->span_bytes);
+    if (!s) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream: no host memory");
+    s->next = NULL;
+    s->to = to->tensor;
+    *stream->spread_end = s;
+    stream->spread_end = &s->next;
+    return am_device_check(stream->device, stream->device->backend->read(stream->state, from, from_offset,
+                                                                         s->data, to->span_bytes));
+}
+
 void anymax_stream_release(anymax_stream *stream) {
     anymax_device *device;
     if (!stream) return;
     device = stream->device;
     if (stream->state) {
-        if (!atomic_load(&device->lost)) device->backend->sync(stream->state);
+        anymax_status status = ANYMAX_ERROR_DEVICE_LOST;
+        if (!atomic_load(&device->lost)) status = device->backend->sync(stream->state);
         device->backend->stream_destroy(stream->state);
+        spread_all(stream, status == ANYMAX_OK);
     }
     release_kept(stream);
     am_free(stream->keep.items);
@@ -86,6 +142,7 @@ static anymax_status settle(anymax_stream *stream) {
     if (status == ANYMAX_OK) status = backend->sync(stream->state);
     am_device_check(stream->device, status);
     if (status != ANYMAX_OK) return status;
+    spread_all(stream, true);
     release_kept(stream);
     stream->flags |= word;
     stream->flags_pending = false;

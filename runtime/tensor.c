@@ -160,6 +160,13 @@ anymax_status am_tensor_check(const anymax_device *device, const char *op, const
     anymax_status status;
     if (!tensor) return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is missing", op, name);
     *t = *tensor;
+    if (!t->buffer && t->data) {
+        /* One way to say where host memory begins: only the sum of both need be aligned. */
+        if (t->offset_bytes > UINTPTR_MAX - (uintptr_t)t->data)
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s begins beyond the last address", op, name);
+        t->data = (void *)((uintptr_t)t->data + t->offset_bytes);
+        t->offset_bytes = 0;
+    }
     size = anymax_dtype_size(t->dtype);
     if (!size || !(class_of(t->dtype) & classes))
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has type %d; %s is needed", op, name, (int)t->dtype,
@@ -179,9 +186,9 @@ anymax_status am_tensor_check(const anymax_device *device, const char *op, const
     } else if (!t->data && out->count) {
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has neither a buffer nor data", op, name);
     }
-    if ((t->offset_bytes + (t->buffer ? 0 : (uintptr_t)t->data)) % size)
+    if ((t->offset_bytes + (uintptr_t)t->data) % size) /* no data with a buffer */
         return am_fail(ANYMAX_ERROR_INVALID,
-                       "%s: %s starts at byte %zu, which is not a multiple of its element size %zu", op,
-                       name, t->offset_bytes, size);
+                       "%s: %s starts at %s %zu, which is not a multiple of its element size %zu", op,
+                       name, t->buffer ? "byte" : "address", t->offset_bytes + (uintptr_t)t->data, size);
     return ANYMAX_OK;
 }

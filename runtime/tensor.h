@@ -6,7 +6,7 @@
 
 /* A checked tensor: strides filled in, the range of memory that it may touch known. */
 typedef struct am_checked {
-    anymax_tensor tensor; /* strided, offset included in offset_bytes */
+    anymax_tensor tensor; /* strided; of host memory, `data` is the first element */
     size_t count;         /* elements */
     size_t span_bytes;    /* from the first element's first byte to the last one's end; 0 if empty */
     bool packed;          /* no gaps and no repeats */
@@ -24,6 +24,9 @@ bool am_tensor_overlap(const am_checked *a, const am_checked *b);
 /* "(2, 3, 33)" */
 const char *am_shape_text(uint32_t rank, const int64_t *shape, char *out, size_t size);
 bool am_shape_equal(uint32_t rank_a, const int64_t *a, uint32_t rank_b, const int64_t *b);
+/* Reads the elements of host tensor `to` from device memory; what lies between them stays as it is. */
+anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size_t from_offset,
+                                    const am_checked *to);
 /* The kernel's name of a type. */
 uint32_t am_kernel_type(anymax_dtype dtype);
 
