@@ -176,7 +176,8 @@ ANYMAX_API size_t anymax_dtype_size(anymax_dtype dtype);
 
 /* A strided view of device memory (`buffer`) or of host memory (`data`, with `buffer` NULL). Host
  * memory is read when the operation is called and written by the time the stream has been synced
- * (on the CPU: in place); it must stay valid until then. */
+ * (on the CPU: in place); it must stay valid until then. The first element lies at a multiple of its
+ * size; what lies between the elements of a strided output stays as it is. */
 typedef struct anymax_tensor {
     anymax_buffer *buffer; /* device memory, or NULL for host memory */
     void *data;            /* host memory; not used with a buffer */
@@ -215,8 +216,10 @@ typedef struct anymax_stream anymax_stream;
 
 /* All zero is the default of every field. */
 typedef struct anymax_stream_desc {
-    bool plan_only;           /* runs nothing: only tells anymax_stream_workspace_bytes */
-    anymax_buffer *workspace; /* scratch to use instead of the stream's own; NULL: own, grown */
+    bool plan_only; /* runs nothing: only tells anymax_stream_workspace_bytes */
+    /* Scratch to use instead of the stream's own, by nothing else while the stream lives. An operation
+     * that needs more is refused. NULL: its own, grown. */
+    anymax_buffer *workspace;
 } anymax_stream_desc;
 
 /* An ordered queue of work of one device. Operations may return before they have run; failures that

@@ -103,6 +103,9 @@ static anymax_status check_params(const anymax_op_info *info, const am_call *cal
         if (strcmp(name, "accumulate") == 0) wants = ANYMAX_VALUE_BOOL;
         if (wants == ANYMAX_VALUE_ABSENT)
             return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no parameter %s", info->name, name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(call->params[k].name, name) == 0)
+                return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
         if (v->type == ANYMAX_VALUE_ABSENT || v->type == wants ||
             (v->type == ANYMAX_VALUE_INT && wants == ANYMAX_VALUE_FLOAT))
             continue;

@@ -68,6 +68,7 @@ static anymax_status run(anymax_stream *stream, const anymax_infonce *d, const a
     am_value negative = matrix(plan, "negative", a->negative, false, dim);
     am_value q, k, n, s, square, loss, lse, rows_loss;
     int64_t size[2] = {batch, batch};
+    am_plan_rows_of(plan, query);
     if (am_plan_ok(plan) && am_plan_shape(plan, key)[0] != batch)
         am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "infonce_loss: there are %lld queries and %lld keys",
                                    (long long)batch, (long long)am_plan_shape(plan, key)[0]));

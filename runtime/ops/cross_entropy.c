@@ -32,8 +32,8 @@ static void set_params(am_plan *plan, const anymax_cross_entropy *d, const argum
     step->param[2] = am_opt_in(plan, "z_loss", z_loss, 0.0f, 0.0f, INFINITY);
     step->param[3] = a->target_prob ? 1.0f : 0.0f;
     if (ignore < INT32_MIN + 2 || ignore > INT32_MAX)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: ignore_index is %lld; it must fit 32 bits",
-                                   am_plan_op(plan), (long long)ignore));
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: ignore_index is %lld; it must lie between %d and %d",
+                                   am_plan_op(plan), (long long)ignore, INT32_MIN + 2, INT32_MAX));
     step->iparam[0] = (int32_t)ignore;
 }
 
@@ -102,6 +102,7 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
     if (!a->x) am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: x is missing"));
     x = am_plan_input(plan, "x", a->x, FLOATS);
     axis = am_axis_of(plan, d->axis, x);
+    am_plan_rows_of(plan, x);
     rank = am_shape_without(am_plan_rank(plan, x), am_plan_shape(plan, x), axis, rows);
     if (a->backward) {
         const int64_t one = 1;
@@ -215,7 +216,8 @@ static anymax_status cross_entropy_shape(const am_op *op, const am_call *call, c
     if (read_reduction(call, &reduction) != ANYMAX_OK) return ANYMAX_ERROR_INVALID;
     if (at < 0) at += x->rank;
     if (at < 0 || at >= x->rank)
-        return am_fail(ANYMAX_ERROR_INVALID, "%s: axis %lld of a tensor of rank %u", call->op, (long long)at, x->rank);
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: axis %lld of a tensor of rank %u", call->op,
+                       (long long)(axis.set ? axis.value : -1), x->rank);
     *rank = am_shape_without(x->rank, x->shape, (uint32_t)at, shape);
     if (strcmp(output, "loss") == 0 && reduction != ANYMAX_REDUCE_NONE) {
         *rank = 1;
@@ -237,7 +239,7 @@ static const am_op ops[] = {
       {{"temperature", ANYMAX_VALUE_FLOAT, "1.0", "> 0", NULL},
        {"label_smoothing", ANYMAX_VALUE_FLOAT, "0.0", "0 <= e < 1", NULL},
        {"z_loss", ANYMAX_VALUE_FLOAT, "0.0", ">= 0", NULL},
-       {"ignore_index", ANYMAX_VALUE_INT, "-100", "any 32-bit integer", NULL},
+       {"ignore_index", ANYMAX_VALUE_INT, "-100", "-2147483646 to 2147483647", NULL},
        {"reduction", ANYMAX_VALUE_STRING, "\"none\"", "none, sum, mean", NULL},
        {"axis", ANYMAX_VALUE_INT, "-1", "an axis of x", NULL}}},
      0, NULL, call_cross_entropy, cross_entropy_shape},

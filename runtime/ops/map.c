@@ -117,6 +117,7 @@ anymax_status anymax_map_forward(anymax_stream *stream, const anymax_map *map, c
     vx = needed(plan, "x", x, false);
     vy = needed(plan, "y", y, true);
     axis = am_axis_of(plan, map->axis, vx);
+    am_plan_rows_of(plan, vx);
     step = map_step(plan, map, vx, vy, axis);
     am_plan_row_add(plan, &step);
     return am_plan_forward(plan);
@@ -136,6 +137,7 @@ anymax_status anymax_map_backward(anymax_stream *stream, const anymax_map *map, 
     plan = begin(stream, map);
     vx = needed(plan, "x", x, false);
     axis = am_axis_of(plan, map->axis, vx);
+    am_plan_rows_of(plan, vx);
     if (y) {
         vy = am_plan_input(plan, "y", y, FLOATS);
         am_plan_have(plan, vy);
