@@ -286,7 +286,7 @@ int cmd_run(int argc, const char **argv) {
         {"axis", 'a', POPT_ARG_STRING, &o.axis, 0, "Axis of the rows, default the last", "N"},
         {"device", 'd', POPT_ARG_STRING, &o.device, 0, "Where to run", "DEVICE"},
         {"dtype", 't', POPT_ARG_STRING, &o.dtype, 0,
-         "Storage of inputs and results: f32, f16 or bf16; default f32, but 16-bit files stay",
+         "Storage of inputs and results: f32, f16 or bf16; default f32, but 16-bit inputs stay",
          "TYPE"},
         POPT_TABLEEND};
     poptContext context;

@@ -44,6 +44,13 @@ static bool skipped(const char *name) {
     return at && (at == list || at[-1] == ',') && (at[length] == 0 || at[length] == ',');
 }
 
+/* Whether the last message begins with the backend's name. */
+static bool names(const char *backend) {
+    size_t length = strlen(backend);
+    const char *message = anymax_error_message();
+    return strncmp(message, backend, length) == 0 && message[length] == ':';
+}
+
 static bool walk_backend(walk *w, const am_backend *backend) {
     anymax_status status;
     char reason[512];
@@ -56,8 +63,9 @@ static bool walk_backend(walk *w, const am_backend *backend) {
         if (status == ANYMAX_OK && w->seen > 0) return !w->stopped;
         if (status == ANYMAX_OK)
             snprintf(reason, sizeof reason, "%s: no device", backend->name);
-        else
-            snprintf(reason, sizeof reason, "%s: %s", backend->name, anymax_error_message());
+        else /* the message begins with the backend's name, or does not */
+            snprintf(reason, sizeof reason, "%s%s%s", names(backend->name) ? "" : backend->name,
+                     names(backend->name) ? "" : ": ", anymax_error_message());
     }
     if (!w->stopped) w->stopped = !w->visit(w->user, NULL, reason);
     return !w->stopped;
@@ -194,10 +202,10 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
     if (pretend && *pretend) status = am_pretend_parse(pretend, &device->options.pretend);
     threads = getenv("ANYMAX_THREADS");
     device->options.threads = desc->threads;
-    if (!desc->threads && threads) {
+    if (!desc->threads && threads && *threads) {
         char *end;
         unsigned long value = strtoul(threads, &end, 10);
-        if (*end || !*threads || value > 4096)
+        if (*end || value > 4096)
             status = am_fail(ANYMAX_ERROR_INVALID,
                              "device_open: ANYMAX_THREADS is \"%s\", not a number up to 4096",
                              threads);

@@ -62,8 +62,8 @@ ANYMAX_API const char *anymax_status_string(anymax_status status);
  * has failed. Valid until the next anymax call of this thread. Thread-safe. */
 ANYMAX_API const char *anymax_error_message(void);
 
-/* Warnings go to this callback (a cache that had to be rebuilt, a pretended limit that was not
- * understood); without one they are dropped. Set it before devices are opened: it is process wide. */
+/* Warnings go to this callback (a cache that had to be rebuilt, for one); without one they are dropped.
+ * Set it before devices are opened: it is process wide. */
 typedef void (*anymax_log_callback)(void *user, const char *message);
 ANYMAX_API void anymax_set_log(anymax_log_callback callback, void *user);
 
