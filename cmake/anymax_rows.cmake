@@ -70,22 +70,15 @@ endif()
 
 # Objects of one level: the row skeleton for each program, and runtime/cpu/level_*.c.
 function(anymax_add_level level out_objects)
-  set(sources "")
-  if(EXISTS "${PROJECT_SOURCE_DIR}/runtime/cpu/row.c")
-    foreach(name IN LISTS ANYMAX_PROGRAMS)
-      set(stub "${ANYMAX_GENERATED}/row_${name}_${level}.c")
-      anymax_write("${stub}" "#define AM_ROW_NAME ${name}
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/runtime/cpu/level_*.c")
+  foreach(name IN LISTS ANYMAX_PROGRAMS)
+    set(stub "${ANYMAX_GENERATED}/row_${name}_${level}.c")
+    anymax_write("${stub}" "#define AM_ROW_NAME ${name}
 #define AM_ROW_FILE \"math/rows/${name}.h\"
 #include \"cpu/row.c\"
 ")
-      list(APPEND sources "${stub}")
-    endforeach()
-  endif()
-  file(GLOB more CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/runtime/cpu/level_*.c")
-  list(APPEND sources ${more})
-  if(NOT sources)
-    return()
-  endif()
+    list(APPEND sources "${stub}")
+  endforeach()
   add_library(anymax_cpu_${level} OBJECT ${sources})
   anymax_runtime_options(anymax_cpu_${level})
   target_compile_definitions(anymax_cpu_${level} PRIVATE AM_LEVEL=${level})
