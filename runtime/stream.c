@@ -10,6 +10,7 @@
 struct am_spread {
     am_spread *next;
     anymax_tensor to;
+    bool filled; /* by the next sync; false: the read was refused */
     unsigned char data[]; /* as far as the tensor reaches */
 };
 
@@ -90,7 +91,7 @@ static void spread(const am_spread *s) {
 static void spread_all(anymax_stream *stream, bool filled) {
     while (stream->spread) {
         am_spread *s = stream->spread;
-        if (filled) spread(s);
+        if (filled && s->filled) spread(s);
         stream->spread = s->next;
         am_free(s);
     }
@@ -100,6 +101,7 @@ static void spread_all(anymax_stream *stream, bool filled) {
 anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size_t from_offset,
                                     const am_checked *to) {
     am_spread *s;
+    anymax_status status;
     /* Behind one that has to be spread all others wait, for the sake of their order. */
     if (to->packed && !stream->spread)
         return am_device_check(stream->device, stream->device->backend->read(stream->state, from, from_offset,
@@ -110,8 +112,9 @@ anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size
     s->to = to->tensor;
     *stream->spread_end = s;
     stream->spread_end = &s->next;
-    return am_device_check(stream->device, stream->device->backend->read(stream->state, from, from_offset,
-                                                                         s->data, to->span_bytes));
+    status = stream->device->backend->read(stream->state, from, from_offset, s->data, to->span_bytes);
+    s->filled = status == ANYMAX_OK;
+    return am_device_check(stream->device, status);
 }
 
 void anymax_stream_release(anymax_stream *stream) {

@@ -71,24 +71,39 @@ static uintptr_t start_of(const am_checked *a) {
     return (a->tensor.buffer ? 0 : (uintptr_t)a->tensor.data) + a->tensor.offset_bytes;
 }
 
+/* Bytes that a tensor reaches from an element through the dimensions that do not step by whole periods. */
+static uint64_t within(const am_checked *a, uint64_t period) {
+    uint64_t size = anymax_dtype_size(a->tensor.dtype), reach = size;
+    for (uint32_t i = 0; i < a->tensor.rank; i++) {
+        uint64_t step = (uint64_t)a->tensor.stride[i] * size;
+        if (a->tensor.shape[i] > 1 && step % period) reach += (uint64_t)(a->tensor.shape[i] - 1) * step;
+    }
+    return reach;
+}
+
+/* Whether elements lie in windows that repeat with the period and have no byte in common. */
+static bool apart(const am_checked *a, const am_checked *b, uint64_t period) {
+    uintptr_t p = start_of(a), q = start_of(b);
+    uint64_t from_a = q >= p ? (q - p) % period : (period - (p - q) % period) % period;
+    return from_a >= within(a, period) && period - from_a >= within(b, period);
+}
+
 bool am_tensor_overlap(const am_checked *a, const am_checked *b) {
     uintptr_t p = start_of(a), q = start_of(b);
-    const anymax_tensor *both[2] = {&a->tensor, &b->tensor};
-    uint64_t period = 0, apart, size_a, size_b;
+    const am_checked *both[2] = {a, b};
+    uint64_t common = 0;
     if (a->tensor.buffer != b->tensor.buffer || !a->span_bytes || !b->span_bytes) return false;
     if (p + a->span_bytes <= q || q + b->span_bytes <= p) return false;
-    /* Interleaved views (every other column, for one) are disjoint where all strides share a period
-     * that keeps their elements apart. */
-    size_a = anymax_dtype_size(a->tensor.dtype);
-    size_b = anymax_dtype_size(b->tensor.dtype);
+    /* Interleaved views are disjoint: columns beside one another (a row's stride is the period), or every
+     * other element (what all strides have in common is). */
     for (int t = 0; t < 2; t++)
-        for (uint32_t i = 0; i < both[t]->rank; i++)
-            if (both[t]->shape[i] > 1)
-                period = gcd(period, (uint64_t)both[t]->stride[i] * (t ? size_b : size_a));
-    if (period == 0) return true;
-    apart = (q - p) % period; /* wraps to the right residue only if q >= p */
-    if (q < p) apart = (period - (p - q) % period) % period;
-    return !(apart >= size_a && period - apart >= size_b);
+        for (uint32_t i = 0; i < both[t]->tensor.rank; i++) {
+            uint64_t step = (uint64_t)both[t]->tensor.stride[i] * anymax_dtype_size(both[t]->tensor.dtype);
+            if (both[t]->tensor.shape[i] < 2 || step == 0) continue;
+            if (apart(a, b, step)) return false;
+            common = gcd(common, step);
+        }
+    return common == 0 || !apart(a, b, common);
 }
 
 /* Whether two index tuples could name one element: dimensions sorted by stride must each step over

@@ -402,6 +402,28 @@ START_TEST(host_columns) {
 }
 END_TEST
 
+/* The left and the right half of one matrix do not overlap; with a column in common they do. */
+START_TEST(host_halves) {
+    static const int64_t shape[2] = {2, 2};
+    static float matrix[8] = {1, 2, 0, 0, 3, 5, 0, 0};
+    anymax_tensor x = anymax_host_tensor(matrix, F, 2, shape), y = anymax_host_tensor(matrix + 2, F, 2, shape);
+    anymax_map softmax = {.kind = ANYMAX_SOFTMAX};
+    anymax_stream *stream;
+    strides(&x, 4, 1);
+    strides(&y, 4, 1);
+    ck_assert_int_eq(anymax_stream_create(test_main_device.device, NULL, &stream), ANYMAX_OK);
+    ck_assert_int_eq(anymax_map_forward(stream, &softmax, &x, &y), ANYMAX_OK);
+    sync_ok(stream);
+    memcpy(out_host, matrix, sizeof out_host);
+    out_is(1, 2, 0.268941f, 0.731059f);
+    memcpy(out_host, matrix + 4, sizeof out_host);
+    out_is(3, 5, 0.119203f, 0.880797f);
+    y.data = matrix + 1;
+    ck_assert_int_eq(anymax_map_forward(stream, &softmax, &x, &y), INVALID);
+    anymax_stream_release(stream);
+}
+END_TEST
+
 /* Only the sum of data and offset_bytes matters, for alignment and for being in place. */
 START_TEST(host_offset) {
     static float memory[8];
@@ -489,6 +511,7 @@ static void add(Suite *suite) {
     tcase_add_loop_test(contracts, workspace, 0, COUNT(spaces));
     tcase_add_test(contracts, plan_only);
     tcase_add_test(contracts, host_columns);
+    tcase_add_test(contracts, host_halves);
     tcase_add_test(contracts, host_offset);
     tcase_add_test(contracts, output_over_shared);
     tcase_add_test(contracts, no_classes);
