@@ -64,8 +64,8 @@ static const tol_row tol_table[] = {
     /* the threshold has an absolute error; see tol_entmax */
     {"entmax15", "y", 4, 3, 0.125, 0, 0, 0, 0, 0},
     {"entmax", "y", 4, 3, 0.125, 0, 0, 0, 0, 0},
-    {"entmax15", "grad.x", 16, 0, 0.5, 0, 1, 1, 0, 0},
-    {"entmax", "grad.x", 16, 0, 0.5, 0, 1, 1, 0, 0},
+    {"entmax15", "grad.x", 8, 0, 0.25, 0, 1, 1, 0, 0},
+    {"entmax", "grad.x", 8, 0, 0.25, 0, 1, 1, 0, 0},
     /* sums of y l^2, l = -log y up to log n or so: times (1 + log n)^2 in tol_bound */
     {"entmax", "grad.alpha", 32, 0, 1, 0, 1, 1, 0, 0},
     /* something was added to x: the argument inherits the rounding of the sum */
@@ -83,7 +83,7 @@ static const tol_row tol_table[] = {
     /* the scores are products of unit vectors over the temperature: absolute by that size */
     {"infonce_loss", "loss", 10, 0, 0.25, 0, 0, 0, 1, 6},
     {"infonce_loss", "lse", 10, 0, 0.25, 0, 0, 0, 1, 6},
-    {"infonce_loss", NULL, 16, 0, 1, 6, 1, 1, 0, 0},
+    {"infonce_loss", NULL, 16, 0, 1, 2, 1, 1, 0, 0},
     {NULL, NULL, 16, 2, 0.5, 2, 1, 1, 0, 0},
 };
 
