@@ -122,15 +122,18 @@ static void print_list(void) {
 static void markdown_tensors(const char *title, const anymax_op_tensor *list, bool inputs) {
     size_t i;
     for (i = 0; i < ANYMAX_OP_MAX_TENSORS && list[i].name; i++)
-        printf("| %s | `%s` | %s | %s%s%s | |\n", title, list[i].name, list[i].shape ? list[i].shape : "",
-               op_class_name(list[i].type), list[i].optional ? ", optional" : "",
+        printf("| %s | `%s` | %s | %s%s%s | |\n", title, list[i].name,
+               list[i].shape ? list[i].shape : "", op_class_name(list[i].type),
+               list[i].optional ? ", optional" : "",
                inputs && list[i].differentiable ? ", has a gradient" : "");
 }
 
 static void print_markdown(void) {
     size_t i, j;
-    puts("# Operations\n\nWritten by `anymax ops --markdown` from the registry. Every operation runs forward "
-         "and backward on the CPU, OpenCL\nand Vulkan, with f32, f16 and bf16 tensors of any strides.\n\n"
+    puts("# Operations\n\nWritten by `anymax ops --markdown` from the registry. Every operation "
+         "runs forward "
+         "and backward on the CPU, OpenCL\nand Vulkan, with f32, f16 and bf16 tensors of any "
+         "strides.\n\n"
          "| operation | group | what it is |\n| --- | --- | --- |");
     for (i = 0; i < anymax_op_count(); i++)
         printf("| [`%s`](#%s) | %s | %s |\n", anymax_op_at(i)->name, anymax_op_at(i)->name,
@@ -142,8 +145,9 @@ static void print_markdown(void) {
         markdown_tensors("input", op->inputs, true);
         for (j = 0; j < ANYMAX_OP_MAX_TENSORS && op->params[j].name; j++) {
             const anymax_op_param *p = &op->params[j];
-            printf("| parameter | `%s` | %s | %s | %s%s |\n", p->name, *p->standard ? p->standard : "absent",
-                   op_value_name(p->type), p->range, p->also ? "; or an input, one a row" : "");
+            printf("| parameter | `%s` | %s | %s | %s%s |\n", p->name,
+                   *p->standard ? p->standard : "absent", op_value_name(p->type), p->range,
+                   p->also ? "; or an input, one a row" : "");
         }
         markdown_tensors("output", op->outputs, false);
         printf("\nSource: %s.\n", op->source);

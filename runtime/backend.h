@@ -1,7 +1,7 @@
 /* The line between the planner and a backend: one table of functions, memory, streams, launches.
  *
- * A backend knows kernels, never operations. Arguments reach it checked: sizes fit, spans lie inside
- * their memory and inside the limits that the backend itself reported. */
+ * A backend knows kernels, never operations. Arguments reach it checked: sizes fit, spans lie
+ * inside their memory and inside the limits that the backend itself reported. */
 #ifndef AM_BACKEND_H
 #define AM_BACKEND_H
 
@@ -11,19 +11,20 @@
 #include "pretend.h"
 #include "program.h"
 
-/* What the planner must respect on a device; each backend fills it in at open, lowered by pretend. */
+/* What the planner must respect on a device; each backend fills it in at open, lowered by pretend.
+ */
 typedef struct am_limits {
-    uint64_t range_bytes;   /* largest span of one tensor of a launch */
-    uint64_t alloc_bytes;   /* largest memory object */
-    uint32_t offset_align;  /* of a tensor's base offset; a power of two, >= 4. The planner aligns
-                               binding offsets down to it and puts the rest into args.offset */
-    uint32_t bindings;      /* different memory ranges that a launch may use, workspace included */
-    uint32_t split_length;  /* rows longer than this are cut into parts ... */
-    uint32_t split_rows;    /* ... if there are fewer of them than this, and always beyond: */
-    uint32_t longest_row;   /* longest row that one launch may take whole (loop trips, watchdog) */
-    uint32_t part_length;   /* columns of a part, at least; a multiple of 64 */
-    uint32_t max_parts;     /* parts of a row, at most; part_length grows beyond it. */
-    bool host_memory;       /* kernels reach host memory directly */
+    uint64_t range_bytes;  /* largest span of one tensor of a launch */
+    uint64_t alloc_bytes;  /* largest memory object */
+    uint32_t offset_align; /* of a tensor's base offset; a power of two, >= 4. The planner aligns
+                              binding offsets down to it and puts the rest into args.offset */
+    uint32_t bindings;     /* different memory ranges that a launch may use, workspace included */
+    uint32_t split_length; /* rows longer than this are cut into parts ... */
+    uint32_t split_rows;   /* ... if there are fewer of them than this, and always beyond: */
+    uint32_t longest_row;  /* longest row that one launch may take whole (loop trips, watchdog) */
+    uint32_t part_length;  /* columns of a part, at least; a multiple of 64 */
+    uint32_t max_parts;    /* parts of a row, at most; part_length grows beyond it. */
+    bool host_memory;      /* kernels reach host memory directly */
 } am_limits;
 
 /* Opaque to the planner; each backend defines its own. */

@@ -76,7 +76,8 @@ anymax_status anymax_devices_visit(anymax_device_visitor visit, void *user) {
     if (!visit) return am_fail(ANYMAX_ERROR_INVALID, "devices_visit: visit is NULL");
     w.visit = visit;
     w.user = user;
-    for (size_t i = 0; i < BACKENDS && walk_backend(&w, backends[i]); i++) {}
+    for (size_t i = 0; i < BACKENDS && walk_backend(&w, backends[i]); i++) {
+    }
     return ANYMAX_OK;
 }
 
@@ -101,8 +102,8 @@ static uint32_t vendor_id(const char *name) {
     static const struct {
         const char *name;
         uint32_t id;
-    } vendors[] = {{"amd", 0x1002},  {"intel", 0x8086}, {"nvidia", 0x10de}, {"qualcomm", 0x5143},
-                   {"arm", 0x13b5},  {"apple", 0x106b}, {"mesa", 0x10005}};
+    } vendors[] = {{"amd", 0x1002}, {"intel", 0x8086}, {"nvidia", 0x10de}, {"qualcomm", 0x5143},
+                   {"arm", 0x13b5}, {"apple", 0x106b}, {"mesa", 0x10005}};
     for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
         if (same_text(name, vendors[i].name)) return vendors[i].id;
     return 0;
@@ -117,8 +118,8 @@ typedef struct choice {
     char reasons[512];
 } choice;
 
-/* How well a device fits the selector: 0 not at all; a "gpu" that is discrete is better than one that
- * is integrated, and an exact selector better than a part of a name. */
+/* How well a device fits the selector: 0 not at all; a "gpu" that is discrete is better than one
+ * that is integrated, and an exact selector better than a part of a name. */
 static int fit(const char *selector, const anymax_device_info *info) {
     if (same_text(selector, info->selector)) return 100;
     if (info->uuid[0] && same_text(selector, info->uuid)) return 90;
@@ -165,7 +166,8 @@ static anymax_status find(const char *selector, choice *c) {
             goto found;
         }
     }
-    for (size_t i = 0; i < BACKENDS && walk_backend(&w, backends[i]); i++) {}
+    for (size_t i = 0; i < BACKENDS && walk_backend(&w, backends[i]); i++) {
+    }
 found:
     if (c->rank > 0) return ANYMAX_OK;
     return am_fail(ANYMAX_ERROR_NOT_FOUND, "device_open: no device fits \"%s\"%s%s", selector,
@@ -206,9 +208,9 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
         char *end;
         unsigned long value = strtoul(threads, &end, 10);
         if (*end || value > 4096)
-            status = am_fail(ANYMAX_ERROR_INVALID,
-                             "device_open: ANYMAX_THREADS is \"%s\", not a number up to 4096",
-                             threads);
+            status =
+                am_fail(ANYMAX_ERROR_INVALID,
+                        "device_open: ANYMAX_THREADS is \"%s\", not a number up to 4096", threads);
         device->options.threads = (uint32_t)value;
     }
     device->options.no_cache = desc->no_cache || is_off(getenv("ANYMAX_CACHE"));
@@ -294,4 +296,6 @@ void anymax_buffer_release(anymax_buffer *buffer) {
     anymax_device_release(device);
 }
 
-size_t anymax_buffer_size(const anymax_buffer *buffer) { return buffer ? buffer->size_bytes : 0; }
+size_t anymax_buffer_size(const anymax_buffer *buffer) {
+    return buffer ? buffer->size_bytes : 0;
+}

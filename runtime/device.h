@@ -43,7 +43,7 @@ struct anymax_stream {
     uint32_t flags;
     am_keep_list keep;
     am_spread *spread, **spread_end; /* in stream order */
-    struct am_plan *plan; /* scratch of the planner, reused by every operation */
+    struct am_plan *plan;            /* scratch of the planner, reused by every operation */
 };
 
 #define AM_FLAG_INDEX_RANGE 1u

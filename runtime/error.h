@@ -10,7 +10,8 @@
 #define AM_PRINTF(f, a)
 #endif
 
-/* Sets the thread's message and returns `status`, so that a caller can write return am_fail(...). */
+/* Sets the thread's message and returns `status`, so that a caller can write return am_fail(...).
+ */
 anymax_status am_fail(anymax_status status, const char *format, ...) AM_PRINTF(2, 3);
 /* Sends one line to the log callback, if there is one. */
 void am_log(const char *format, ...) AM_PRINTF(1, 2);

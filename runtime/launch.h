@@ -1,8 +1,9 @@
-/* The arguments of a launch: what the planner hands to a backend, the same block in three languages.
+/* The arguments of a launch: what the planner hands to a backend, the same block in three
+ * languages.
  *
  * A launch names kernel, program, rows, parts and arguments, never group counts. Every field has 4
- * bytes, so that C, OpenCL C (by value) and GLSL (std140 uniform buffer) agree on the layout; cl/row.cl
- * and shaders/row.comp repeat the struct in the same order. */
+ * bytes, so that C, OpenCL C (by value) and GLSL (std140 uniform buffer) agree on the layout;
+ * cl/row.cl and shaders/row.comp repeat the struct in the same order. */
 #ifndef AM_LAUNCH_H
 #define AM_LAUNCH_H
 
@@ -21,15 +22,7 @@
 #define AM_STATUS_BYTES 256
 
 /* Element types as kernels see them; 4 bits each in `types`. */
-enum {
-    AM_ABSENT = 0,
-    AM_F32 = 1,
-    AM_F16 = 2,
-    AM_BF16 = 3,
-    AM_I32 = 4,
-    AM_I64 = 5,
-    AM_U8 = 6
-};
+enum { AM_ABSENT = 0, AM_F32 = 1, AM_F16 = 2, AM_BF16 = 3, AM_I32 = 4, AM_I64 = 5, AM_U8 = 6 };
 
 /* What one launch does of the stages of a program (args.stages). A row that one launch finishes has
  * ELEMENTS of each stage it has, and FINISH. A row that is split takes a launch for each stage: it
@@ -42,10 +35,10 @@ enum {
     AM_STAGE_FOLD_1 = 1 << 3,
     AM_STAGE_FOLD_2 = 1 << 4, /* comes before ELEMENTS_2 */
     AM_STAGE_FOLD_3 = 1 << 5,
-    AM_STAGE_ONLINE = 1 << 6, /* stages 1 and 2 in one pass over the elements (with ELEMENTS_1 and
-                                 ELEMENTS_2, or FOLD_1 and FOLD_2): programs with ROW_MOVE */
-    AM_STAGE_LOAD = 1 << 7,   /* row scalars come from state_in */
-    AM_STAGE_SAVE = 1 << 8,   /* row scalars go to state_out (written for part 0 alone) */
+    AM_STAGE_ONLINE = 1 << 6,  /* stages 1 and 2 in one pass over the elements (with ELEMENTS_1 and
+                                  ELEMENTS_2, or FOLD_1 and FOLD_2): programs with ROW_MOVE */
+    AM_STAGE_LOAD = 1 << 7,    /* row scalars come from state_in */
+    AM_STAGE_SAVE = 1 << 8,    /* row scalars go to state_out (written for part 0 alone) */
     AM_STAGE_PARTIAL = 1 << 9, /* sums of the last ELEMENTS stage go to partial_out, no finish */
     AM_STAGE_FINISH = 1 << 10  /* elements and row outputs are written; flags are raised */
 };
@@ -82,7 +75,8 @@ typedef struct am_row_args {
     int32_t s2[AM_SLOTS];
 } am_row_args;
 
-static_assert(sizeof(am_row_args) == 464, "the layout is repeated in cl/row.cl and shaders/row.comp");
+static_assert(sizeof(am_row_args) == 464,
+              "the layout is repeated in cl/row.cl and shaders/row.comp");
 static_assert(offsetof(am_row_args, param) == 80, "vec4 in GLSL");
 static_assert(offsetof(am_row_args, types) == 128, "uvec4 in GLSL");
 static_assert(offsetof(am_row_args, tensor) == 144, "ivec4 in GLSL");
@@ -96,13 +90,14 @@ static inline void am_set_nibble(uint32_t *words, int slot, uint32_t value) {
     words[slot >> 3] = (words[slot >> 3] & ~(15u << at)) | value << at;
 }
 
-/* c (+)= alpha * a b, for each of `batch`: a m x k, b k x n, c m x n, any strides (so transposes need
- * no copy). Slots: 0 a, 1 b, 2 c. The sum over k runs in one fixed order. */
+/* c (+)= alpha * a b, for each of `batch`: a m x k, b k x n, c m x n, any strides (so transposes
+ * need no copy). Slots: 0 a, 1 b, 2 c. The sum over k runs in one fixed order. */
 typedef struct am_product_args {
     int32_t m, n, k, batch;
     int32_t accumulate;
     float alpha;
-    int32_t row0, pad; /* first row of c of this dispatch: a backend may cut a launch into several */
+    int32_t row0,
+        pad; /* first row of c of this dispatch: a backend may cut a launch into several */
     uint32_t types[2], binds[2];
     struct {
         int32_t offset, row, column, batch; /* elements */

@@ -8,9 +8,15 @@
 #include <stdint.h>
 
 /* A thread-safe one-time call, a mutex and a condition. All may be zero-initialised statically. */
-typedef struct am_mutex { void *impl[8]; } am_mutex;
-typedef struct am_condition { void *impl[8]; } am_condition;
-typedef struct am_thread { void *impl[2]; } am_thread;
+typedef struct am_mutex {
+    void *impl[8];
+} am_mutex;
+typedef struct am_condition {
+    void *impl[8];
+} am_condition;
+typedef struct am_thread {
+    void *impl[2];
+} am_thread;
 
 bool am_mutex_init(am_mutex *mutex);
 void am_mutex_destroy(am_mutex *mutex);
@@ -44,17 +50,18 @@ void am_free_aligned(void *memory);
 void am_alloc_fail_at(long n);
 
 /* What the cache needs of the platform: its own folder for files that can be made again (false if
- * there is none), a folder with those above it, a rename that replaces, the number of the process. */
+ * there is none), a folder with those above it, a rename that replaces, the number of the process.
+ */
 bool am_cache_home(char *out, size_t size);
 bool am_make_folders(const char *path);
 bool am_replace_file(const char *from, const char *to);
 unsigned long am_process_id(void);
 
 /* The cache: one file for a key below $XDG_CACHE_HOME/anymax (or ~/.cache/anymax, or the platform's
- * own place). `key` is a file name that the caller made from hexadecimal digits and letters. Reading
- * returns an am_alloc'ed block, or NULL for absent or damaged (a header with length and checksum is
- * written and checked here); a damaged file is logged once. Writing is atomic (temporary file and
- * rename) and never fails loudly. */
+ * own place). `key` is a file name that the caller made from hexadecimal digits and letters.
+ * Reading returns an am_alloc'ed block, or NULL for absent or damaged (a header with length and
+ * checksum is written and checked here); a damaged file is logged once. Writing is atomic
+ * (temporary file and rename) and never fails loudly. */
 void *am_cache_read(const char *key, size_t *out_size);
 void am_cache_write(const char *key, const void *data, size_t size);
 uint64_t am_hash(uint64_t seed, const void *data, size_t size);

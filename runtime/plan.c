@@ -5,9 +5,13 @@
 #include "os.h"
 #include "plan_internal.h"
 
-am_plan *am_plan_create(void) { return am_alloc_zero(1, sizeof(am_plan)); }
+am_plan *am_plan_create(void) {
+    return am_alloc_zero(1, sizeof(am_plan));
+}
 
-void am_plan_destroy(am_plan *plan) { am_free(plan); }
+void am_plan_destroy(am_plan *plan) {
+    am_free(plan);
+}
 
 am_plan *am_plan_begin(anymax_stream *stream, const char *op) {
     am_plan *plan = stream->plan;
@@ -24,11 +28,17 @@ void am_plan_fail(am_plan *plan, anymax_status status) {
     if (plan->status == ANYMAX_OK) plan->status = status;
 }
 
-bool am_plan_ok(const am_plan *plan) { return plan->status == ANYMAX_OK; }
+bool am_plan_ok(const am_plan *plan) {
+    return plan->status == ANYMAX_OK;
+}
 
-const char *am_plan_op(const am_plan *plan) { return plan->op; }
+const char *am_plan_op(const am_plan *plan) {
+    return plan->op;
+}
 
-void am_plan_in_place(am_plan *plan) { plan->in_place = true; }
+void am_plan_in_place(am_plan *plan) {
+    plan->in_place = true;
+}
 
 void am_plan_rows_of(am_plan *plan, am_value value) {
     for (uint32_t i = 0; i < am_plan_rank(plan, value); i++)
@@ -38,7 +48,8 @@ void am_plan_rows_of(am_plan *plan, am_value value) {
 static bool room(am_plan *plan, int used, int capacity, const char *what) {
     if (!am_plan_ok(plan)) return false;
     if (used < capacity) return true;
-    am_plan_fail(plan, am_fail(ANYMAX_ERROR_UNSUPPORTED, "%s: more than %d %s", plan->op, capacity, what));
+    am_plan_fail(
+        plan, am_fail(ANYMAX_ERROR_UNSUPPORTED, "%s: more than %d %s", plan->op, capacity, what));
     return false;
 }
 
@@ -74,13 +85,14 @@ int am_plan_new_base(am_plan *plan, am_base_kind kind, const char *name, uint32_
     return b->full < 0 ? -1 : plan->bases++;
 }
 
-static am_value caller(am_plan *plan, const char *name, const anymax_tensor *tensor, unsigned classes,
-                       bool output) {
+static am_value caller(am_plan *plan, const char *name, const anymax_tensor *tensor,
+                       unsigned classes, bool output) {
     am_checked checked;
     anymax_status status;
     int base;
     if (!am_plan_ok(plan)) return AM_NO_VALUE;
-    status = am_tensor_check(plan->stream->device, plan->op, name, tensor, classes, output, &checked);
+    status =
+        am_tensor_check(plan->stream->device, plan->op, name, tensor, classes, output, &checked);
     if (status != ANYMAX_OK) {
         am_plan_fail(plan, status);
         return AM_NO_VALUE;
@@ -116,8 +128,8 @@ void am_plan_give_scratch(am_plan *plan, int base) {
     plan->scratch_bytes = (plan->scratch_bytes + align - 1) / align * align;
     b->scratch_offset = plan->scratch_bytes;
     if (b->scratch_bytes > SIZE_MAX / 4 - plan->scratch_bytes) {
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "%s: the workspace would be too large",
-                                   plan->op));
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_OUT_OF_MEMORY,
+                                   "%s: the workspace would be too large", plan->op));
         return;
     }
     plan->scratch_bytes += b->scratch_bytes;
@@ -252,7 +264,8 @@ bool am_view_strides(const am_view *view, uint32_t rank, const int64_t *shape, b
 int am_program_slot(int program, const char *name) {
     const am_program *p = &am_program_table[program];
     for (int s = 0; s < AM_SLOTS; s++)
-        if (p->slot[s].role != AM_ROLE_NONE && p->slot[s].name && strcmp(p->slot[s].name, name) == 0)
+        if (p->slot[s].role != AM_ROLE_NONE && p->slot[s].name &&
+            strcmp(p->slot[s].name, name) == 0)
             return s;
     return -1;
 }
@@ -286,11 +299,12 @@ void am_plan_row_add(am_plan *plan, const am_row_step *step) {
         if (step->value[s] < 0) continue;
         v = &plan->view[step->value[s]];
         if (am_view_strides(v, rank, along ? like->shape : outer, exact, unused)) continue;
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s%s is needed", plan->op,
-                                   plan->base[v->base].name,
-                                   am_shape_text(v->rank, v->shape, has, sizeof has),
-                                   am_shape_text(rank, along ? like->shape : outer, wants, sizeof wants),
-                                   exact ? "" : ", or a shape that broadcasts to it,"));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s%s is needed", plan->op,
+                             plan->base[v->base].name,
+                             am_shape_text(v->rank, v->shape, has, sizeof has),
+                             am_shape_text(rank, along ? like->shape : outer, wants, sizeof wants),
+                             exact ? "" : ", or a shape that broadcasts to it,"));
         return;
     }
     plan->step[plan->steps].product = false;
@@ -349,7 +363,8 @@ void am_plan_have(am_plan *plan, am_value output) {
     plan->base[plan->view[output].base].output = false;
 }
 
-/* Whether every step reads the caller's tensor `base` at the element that it writes and no other. */
+/* Whether every step reads the caller's tensor `base` at the element that it writes and no other.
+ */
 static bool elementwise(const am_plan *plan, int base) {
     for (int i = 0; i < plan->steps; i++) {
         const am_step *step = &plan->step[i];
@@ -379,11 +394,12 @@ void am_plan_check_overlap(am_plan *plan, bool backward) {
             if (!am_tensor_overlap(&a->caller, &b->caller)) continue;
             bool same = am_tensor_same(&a->caller, &b->caller);
             if (!b->output && same && (staged || elementwise(plan, k))) continue;
-            am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
-                                       b->output ? "%s: outputs %s and %s overlap"
-                                       : same    ? "%s: output %s may not be %s, which other rows read too"
-                                                 : "%s: output %s overlaps %s without being exactly it",
-                                       plan->op, a->name, b->name));
+            am_plan_fail(plan,
+                         am_fail(ANYMAX_ERROR_INVALID,
+                                 b->output ? "%s: outputs %s and %s overlap"
+                                 : same ? "%s: output %s may not be %s, which other rows read too"
+                                        : "%s: output %s overlaps %s without being exactly it",
+                                 plan->op, a->name, b->name));
             return;
         }
     }

@@ -2,9 +2,10 @@
  *
  * An operation's file opens a plan, names the caller's tensors, adds steps, and runs it forward or
  * backward. The backward plan is derived: the steps in reverse, each with its program's other half,
- * whose slots are matched by name ("up_y" is the gradient that reached the forward's y, "grad_x" the one
- * that leaves towards its x, any other name the forward's own tensor). Forward steps whose results a
- * backward half reads run first. The first error sticks; nothing runs before all has been checked.
+ * whose slots are matched by name ("up_y" is the gradient that reached the forward's y, "grad_x"
+ * the one that leaves towards its x, any other name the forward's own tensor). Forward steps whose
+ * results a backward half reads run first. The first error sticks; nothing runs before all has been
+ * checked.
  *
  * A plan lives in its stream and is used again by the next operation: it allocates nothing. */
 #ifndef AM_PLAN_H
@@ -30,7 +31,8 @@ const char *am_plan_op(const am_plan *plan);
 
 /* The caller's tensors. NULL gives AM_NO_VALUE. An output that may overlap an input exactly does so
  * only if `in_place` is set for the plan (see below) or the plan stages it. */
-am_value am_plan_input(am_plan *plan, const char *name, const anymax_tensor *tensor, unsigned classes);
+am_value am_plan_input(am_plan *plan, const char *name, const anymax_tensor *tensor,
+                       unsigned classes);
 am_value am_plan_output(am_plan *plan, const char *name, const anymax_tensor *tensor);
 /* An output that the caller did not give, of this shape: its gradient may still be given. */
 am_value am_plan_virtual(am_plan *plan, const char *name, uint32_t rank, const int64_t *shape);
@@ -69,7 +71,8 @@ void am_plan_row_add(am_plan *plan, const am_row_step *step);
 void am_plan_product_add(am_plan *plan, am_value a, am_value b, am_value c, float alpha);
 
 /* Gradients: where the one of an output comes from, where the one of an input goes to. */
-void am_plan_upstream(am_plan *plan, am_value output, const char *name, const anymax_tensor *tensor);
+void am_plan_upstream(am_plan *plan, am_value output, const char *name,
+                      const anymax_tensor *tensor);
 void am_plan_gradient(am_plan *plan, am_value input, const char *name, const anymax_tensor *tensor,
                       bool accumulate);
 /* The last step that writes a caller's tensor reads no other element of it: outputs may then be

@@ -2,7 +2,8 @@
  *
  * Ranges of one memory object that lie close together share a binding. Where that is not enough the
  * smallest tensors are copied next to the partial states in the workspace, whose binding they then
- * share, and outputs among them are copied back. So every program runs with four storage buffers. */
+ * share, and outputs among them are copied back. So every program runs with four storage buffers.
+ */
 #include "error.h"
 #include "plan_row.h"
 
@@ -66,7 +67,8 @@ static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cur
             own = i;
             continue;
         }
-        if (small < 0 || r->item[i].high - r->item[i].low < r->item[small].high - r->item[small].low)
+        if (small < 0 ||
+            r->item[i].high - r->item[i].low < r->item[small].high - r->item[small].low)
             small = i;
     }
     if (small < 0 || own < 0)
@@ -77,10 +79,12 @@ static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cur
     *cursor = (at + size + align - 1) / align * align;
     if ((*cursor > r->item[own].high ? *cursor : r->item[own].high) - r->item[own].low >
         sink->limits->range_bytes)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED,
-                       "the device binds %u storage buffers of %llu bytes, too few for these tensors",
-                       sink->limits->bindings, (unsigned long long)sink->limits->range_bytes);
-    status = sink->copy(sink->user, sink->workspace, at, r->item[small].memory, r->item[small].low, size);
+        return am_fail(
+            ANYMAX_ERROR_UNSUPPORTED,
+            "the device binds %u storage buffers of %llu bytes, too few for these tensors",
+            sink->limits->bindings, (unsigned long long)sink->limits->range_bytes);
+    status = sink->copy(sink->user, sink->workspace, at, r->item[small].memory, r->item[small].low,
+                        size);
     if (status != ANYMAX_OK) return status;
     if (r->item[small].written) {
         fit->back[fit->back_count].memory = r->item[small].memory;
@@ -118,7 +122,8 @@ anymax_status am_fit_bindings(am_sink *sink, am_fit *fit) {
         const range *item;
         if (r.of[s] < 0) continue;
         item = &r.item[r.of[s]];
-        *fit->offset[s] += (int32_t)((fit->binding[s].offset_bytes - item->low) / fit->element_bytes[s]);
+        *fit->offset[s] +=
+            (int32_t)((fit->binding[s].offset_bytes - item->low) / fit->element_bytes[s]);
         fit->binding[s].offset_bytes = item->low;
         fit->binding[s].span_bytes = item->high - item->low;
         fit->binding[s].written = item->written;

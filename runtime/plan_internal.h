@@ -40,7 +40,8 @@ typedef struct am_view {
     int64_t stride[ANYMAX_MAX_RANK]; /* elements */
     int64_t offset;
     bool full; /* every element of the base, once */
-    /* which dimension of the base each one is, and where it starts: the same view of another base */
+    /* which dimension of the base each one is, and where it starts: the same view of another base
+     */
     uint32_t dim[ANYMAX_MAX_RANK];
     int64_t start[ANYMAX_MAX_RANK];
     bool flat;

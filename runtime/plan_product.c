@@ -46,8 +46,8 @@ static anymax_status send(am_sink *sink, const am_product_request *r, const bloc
     for (int s = 0; s < 3; s++) {
         size_t at = r->slot[s].offset_bytes + (size_t)b->base[s] * r->slot[s].element_bytes;
         size_t low = at / align * align;
-        launch.binding[s] = (am_binding){r->slot[s].memory, low,
-                                         at - low + (size_t)span_of(r, b, s), s == 2};
+        launch.binding[s] =
+            (am_binding){r->slot[s].memory, low, at - low + (size_t)span_of(r, b, s), s == 2};
         launch.args.tensor[s].offset = (int32_t)((at - low) / r->slot[s].element_bytes);
         launch.args.tensor[s].row = (int32_t)r->slot[s].row;
         launch.args.tensor[s].column = (int32_t)r->slot[s].column;
@@ -75,7 +75,8 @@ static anymax_status plan_block(am_sink *sink, const am_product_request *r, cons
             }
         }
         if (cut < 0)
-            return am_fail(ANYMAX_ERROR_UNSUPPORTED, "product: one element exceeds the device's range");
+            return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                           "product: one element exceeds the device's range");
     }
     for (int d = 0; d < 4 && cut < 0; d++)
         if (b->size[d] > INT32_MAX / 4) cut = d;

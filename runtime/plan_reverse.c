@@ -4,7 +4,8 @@
 #include "error.h"
 #include "plan_internal.h"
 
-void am_plan_upstream(am_plan *plan, am_value output, const char *name, const anymax_tensor *tensor) {
+void am_plan_upstream(am_plan *plan, am_value output, const char *name,
+                      const anymax_tensor *tensor) {
     am_value up = am_plan_input(plan, name, tensor, 1u << 0);
     const am_view *u, *o;
     char has[160], wants[160];
@@ -13,9 +14,10 @@ void am_plan_upstream(am_plan *plan, am_value output, const char *name, const an
     o = &plan->view[output];
     if (!am_shape_equal(u->rank, u->shape, o->rank, o->shape) &&
         !(plan->base[u->base].caller.count == 1 && plan->base[o->base].scratch_bytes == 4)) {
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed", plan->op, name,
-                                   am_shape_text(u->rank, u->shape, has, sizeof has),
-                                   am_shape_text(o->rank, o->shape, wants, sizeof wants)));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed", plan->op,
+                             name, am_shape_text(u->rank, u->shape, has, sizeof has),
+                             am_shape_text(o->rank, o->shape, wants, sizeof wants)));
         return;
     }
     plan->base[o->base].gradient = u->base;
@@ -38,16 +40,18 @@ void am_plan_gradient(am_plan *plan, am_value input, const char *name, const any
     char has[160], wants[160];
     if (target < 0) return;
     if (input < 0) {
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s is asked for, but its input is missing",
-                                   plan->op, name));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s is asked for, but its input is missing",
+                             plan->op, name));
         return;
     }
     t = &plan->view[target];
     v = &plan->view[input];
     if (!am_shape_equal(t->rank, t->shape, v->rank, v->shape)) {
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed", plan->op, name,
-                                   am_shape_text(t->rank, t->shape, has, sizeof has),
-                                   am_shape_text(v->rank, v->shape, wants, sizeof wants)));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed", plan->op,
+                             name, am_shape_text(t->rank, t->shape, has, sizeof has),
+                             am_shape_text(v->rank, v->shape, wants, sizeof wants)));
         return;
     }
     plan->base[t->base].accumulate = accumulate;
@@ -134,9 +138,10 @@ static void mark(am_plan *plan) {
                 base_of(plan, step, s)->uses++;
             }
             /* A value that the backward half names is needed; of a product, the other operand. */
-            if (step->product ? s < 2 && base_of(plan, step, 1 - s)->wants
-                              : am_program_slot(2 * step->row.family + 1,
-                                                am_program_table[2 * step->row.family].slot[s].name) >= 0)
+            if (step->product
+                    ? s < 2 && base_of(plan, step, 1 - s)->wants
+                    : am_program_slot(2 * step->row.family + 1,
+                                      am_program_table[2 * step->row.family].slot[s].name) >= 0)
                 base_of(plan, step, s)->needed = true;
         }
     }
@@ -179,8 +184,8 @@ static am_value target_of(am_plan *plan, am_value value, bool *accumulate) {
         plan->base[of].gradient = made;
     } else if (plan->base[b->gradient].kind == AM_BASE_CALLER && !b->written) {
         const am_base *g = &plan->base[b->gradient];
-        /* Several contributions would each be rounded to a narrow type; and a gradient that covers an
-         * input must wait until the last step has read it. */
+        /* Several contributions would each be rounded to a narrow type; and a gradient that covers
+         * an input must wait until the last step has read it. */
         bool narrow = g->caller.tensor.dtype != ANYMAX_F32 && b->uses > 1;
         if (narrow || (!plan->in_place && covers_input(plan, b->gradient))) {
             int caller = b->gradient;
@@ -223,7 +228,8 @@ static void reverse_row(am_plan *plan, const am_step *step) {
             if (accumulate) adds |= 1u << b;
         } else if (up) {
             if (base_of(plan, step, s)->live)
-                value[b] = am_plan_same_view(plan, step->row.value[s], base_of(plan, step, s)->gradient);
+                value[b] =
+                    am_plan_same_view(plan, step->row.value[s], base_of(plan, step, s)->gradient);
         } else {
             value[b] = step->row.value[s];
         }

@@ -1,10 +1,10 @@
 /* The planner of row programs.
  *
  * Rows are numbered by up to three dimensions (more are looped over here), and cut into boxes whose
- * tensors fit the ranges that kernels can bind. A row that is too long for one launch, or that alone
- * cannot fill the device, is split into parts: a launch for each stage, each folding the partial
- * states of the one before. Every decision follows from shapes and limits alone, so that the same call
- * gives the same bits whatever the number of threads. */
+ * tensors fit the ranges that kernels can bind. A row that is too long for one launch, or that
+ * alone cannot fill the device, is split into parts: a launch for each stage, each folding the
+ * partial states of the one before. Every decision follows from shapes and limits alone, so that
+ * the same call gives the same bits whatever the number of threads. */
 #include <string.h>
 
 #include "error.h"
@@ -46,7 +46,8 @@ static uint64_t span_of(const job *j, const box *b, int slot, int64_t columns) {
 static int exceeded(const job *j, const box *b, int64_t columns) {
     uint64_t limit = j->sink->limits->range_bytes - alignment(j->sink);
     for (int s = 0; s < AM_SLOTS; s++)
-        if (j->request->slot[s].memory && s != AM_SLOT_WORKSPACE && span_of(j, b, s, columns) > limit)
+        if (j->request->slot[s].memory && s != AM_SLOT_WORKSPACE &&
+            span_of(j, b, s, columns) > limit)
             return s;
     return -1;
 }
@@ -133,9 +134,9 @@ static anymax_status send(const job *j, const box *b, const portion *p, size_t w
             int64_t element = b->base[s] + (j->along[s] ? first * j->stride[s][COLUMNS] : 0);
             size_t at = slot->offset_bytes + (size_t)element * slot->element_bytes;
             size_t low = at / align * align;
-            launch.binding[s] = (am_binding){
-                slot->memory, low, at - low + (size_t)span_of(j, b, s, columns),
-                role == AM_ROLE_OUT || role == AM_ROLE_ROW_OUT};
+            launch.binding[s] =
+                (am_binding){slot->memory, low, at - low + (size_t)span_of(j, b, s, columns),
+                             role == AM_ROLE_OUT || role == AM_ROLE_ROW_OUT};
             launch.args.tensor[s].offset = (int32_t)((at - low) / slot->element_bytes);
             launch.args.tensor[s].step = (int32_t)j->stride[s][COLUMNS];
             launch.args.tensor[s].s0 = (int32_t)j->stride[s][0];
@@ -177,7 +178,8 @@ typedef struct split {
 
 /* One stage over all windows of the row. */
 static anymax_status stage(split *s, int32_t stages) {
-    portion p = {.part_len = s->part_len, .parts_total = s->parts, .stages = stages, .iterations = 1};
+    portion p = {
+        .part_len = s->part_len, .parts_total = s->parts, .stages = stages, .iterations = 1};
     p.partial_in = s->partial[s->turn];
     p.state_in = s->state[s->turn];
     s->turn ^= 1;
@@ -227,7 +229,9 @@ static anymax_status halves(const job *j, const box *b, int dim) {
     return status == ANYMAX_OK ? plan_box(j, &second) : status;
 }
 
-static int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+static int64_t round_up(int64_t value, int64_t to) {
+    return (value + to - 1) / to * to;
+}
 
 static int64_t part_length(const job *j, int64_t n, int64_t columns) {
     const am_limits *l = j->sink->limits;
@@ -333,15 +337,17 @@ anymax_status am_plan_row(am_sink *sink, const am_row_request *request) {
     uint32_t rank = merge_outer(request, size, stride);
     if (request->n <= 0) return ANYMAX_OK;
     if (request->n > INT32_MAX - 64)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "%s: rows of %lld columns; at most %d are supported",
-                       j.program->name, (long long)request->n, INT32_MAX - 64);
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                       "%s: rows of %lld columns; at most %d are supported", j.program->name,
+                       (long long)request->n, INT32_MAX - 64);
     for (uint32_t d = 0; d < rank; d++)
         if (size[d] <= 0) return ANYMAX_OK;
     j.iterations = request->iterations ? request->iterations : j.program->iterations;
     for (int s = 0; s < AM_SLOTS; s++) {
         for (int d = 0; d < 3; d++) j.stride[s][d] = stride[s][d];
         j.stride[s][COLUMNS] = request->slot[s].step;
-        j.along[s] = j.program->slot[s].role == AM_ROLE_IN || j.program->slot[s].role == AM_ROLE_OUT;
+        j.along[s] =
+            j.program->slot[s].role == AM_ROLE_IN || j.program->slot[s].role == AM_ROLE_OUT;
     }
     /* Dimensions beyond the third are looped over. */
     outer = size[3] * size[4];

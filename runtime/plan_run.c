@@ -23,7 +23,8 @@ static am_memory *memory_of(run *r, const am_base *b, size_t *offset) {
     }
     *offset = b->caller.tensor.offset_bytes;
     if (b->caller.tensor.buffer) return b->caller.tensor.buffer->memory;
-    if (b->caller.count) device->backend->memory_wrap(device->state, b->caller.tensor.data, &memory);
+    if (b->caller.count)
+        device->backend->memory_wrap(device->state, b->caller.tensor.data, &memory);
     return memory;
 }
 
@@ -53,8 +54,9 @@ static anymax_status run_copy(void *user, am_memory *to, size_t to_offset, am_me
     run *r = user;
     anymax_stream *stream = r->plan->stream;
     if (r->dry) return ANYMAX_OK;
-    return am_device_check(stream->device, stream->device->backend->copy(stream->state, to, to_offset,
-                                                                         from, from_offset, size));
+    return am_device_check(
+        stream->device,
+        stream->device->backend->copy(stream->state, to, to_offset, from, from_offset, size));
 }
 
 static anymax_status do_row(run *r, const am_action *a) {
@@ -126,8 +128,8 @@ static anymax_status do_zero(run *r, const am_action *a) {
     size_t offset;
     am_memory *memory = memory_of(r, b, &offset);
     if (r->dry || b->scratch_bytes == 0) return ANYMAX_OK;
-    return am_device_check(stream->device, stream->device->backend->zero(stream->state, memory, offset,
-                                                                         b->scratch_bytes));
+    return am_device_check(stream->device, stream->device->backend->zero(stream->state, memory,
+                                                                         offset, b->scratch_bytes));
 }
 
 static anymax_status all_actions(run *r) {
@@ -135,9 +137,15 @@ static anymax_status all_actions(run *r) {
     for (int i = 0; i < r->plan->actions && status == ANYMAX_OK; i++) {
         const am_action *a = &r->plan->action[i];
         switch (a->kind) {
-        case AM_DO_ROW: status = do_row(r, a); break;
-        case AM_DO_PRODUCT: status = do_product(r, a); break;
-        case AM_DO_ZERO: status = do_zero(r, a); break;
+        case AM_DO_ROW:
+            status = do_row(r, a);
+            break;
+        case AM_DO_PRODUCT:
+            status = do_product(r, a);
+            break;
+        case AM_DO_ZERO:
+            status = do_zero(r, a);
+            break;
         }
     }
     return status;
@@ -173,8 +181,8 @@ static anymax_status stage(run *r, bool in) {
         if (!b->staged) continue;
         touched(r->plan, i, &written, &read);
         if (in && read)
-            status = backend->write(stream->state, stream->workspace->memory, at, b->caller.tensor.data,
-                                    b->caller.span_bytes);
+            status = backend->write(stream->state, stream->workspace->memory, at,
+                                    b->caller.tensor.data, b->caller.span_bytes);
         else if (!in && written)
             status = am_stream_read_tensor(stream, stream->workspace->memory, at, &b->caller);
         if (am_device_check(stream->device, status) != ANYMAX_OK) return status;
@@ -214,8 +222,8 @@ anymax_status am_plan_run(am_plan *plan) {
                        .row = run_row,
                        .product = run_product,
                        .copy = run_copy};
-    /* Where tensors are packed, whether they fit depends on where the first walk put things: walk again,
-     * so that nothing is refused once launches have begun. */
+    /* Where tensors are packed, whether they fit depends on where the first walk put things: walk
+     * again, so that nothing is refused once launches have begun. */
     for (int walk = 0; walk < (stream->device->limits.bindings < AM_SLOTS ? 2 : 1); walk++) {
         status = all_actions(&r);
         if (status != ANYMAX_OK) return status;

@@ -1,11 +1,11 @@
 /* Limits that a device is to be treated as having, and choices that are to be forced.
  *
- * ANYMAX_PRETEND, or anymax_device_desc.pretend, is a list "key=value,key=value". A limit is only ever
- * lowered. Keys (0 or absent: as the device has it):
+ * ANYMAX_PRETEND, or anymax_device_desc.pretend, is a list "key=value,key=value". A limit is only
+ * ever lowered. Keys (0 or absent: as the device has it):
  *
  *     groups=N        groups of one dispatch          invocations=N  items of a group
- *     shared=BYTES    shared (local) memory           subgroup=N     sub-group size; 0 is written "none"
- *     range=BYTES     range of one binding            buffers=N      storage buffers of a stage
+ *     shared=BYTES    shared (local) memory           subgroup=N     sub-group size; 0 is written
+ * "none" range=BYTES     range of one binding            buffers=N      storage buffers of a stage
  *     align=BYTES     alignment of binding offsets    alloc=BYTES    one allocation
  *     storage16=0     no native 16-bit storage        trips=N        loop turns of one invocation
  *     memory=BYTES    all memory of the device (allocation beyond it fails)

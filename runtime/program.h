@@ -1,7 +1,7 @@
 /* What the planner and the backends know of a row program: read off its file in runtime/math/rows/.
  *
- * Every file there is one pair of programs, NAME_forward and NAME_backward. The build lists the files
- * (am_programs.inc), so a new file needs no line elsewhere. */
+ * Every file there is one pair of programs, NAME_forward and NAME_backward. The build lists the
+ * files (am_programs.inc), so a new file needs no line elsewhere. */
 #ifndef AM_PROGRAM_H
 #define AM_PROGRAM_H
 

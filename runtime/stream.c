@@ -10,14 +10,14 @@
 struct am_spread {
     am_spread *next;
     anymax_tensor to;
-    bool filled; /* by the next sync; false: the read was refused */
+    bool filled;          /* by the next sync; false: the read was refused */
     unsigned char data[]; /* as far as the tensor reaches */
 };
 
 static anymax_status zero_status_word(anymax_stream *stream) {
     const am_backend *backend = stream->device->backend;
-    return am_device_check(
-        stream->device, backend->zero(stream->state, stream->workspace->memory, 0, AM_STATUS_BYTES));
+    return am_device_check(stream->device, backend->zero(stream->state, stream->workspace->memory,
+                                                         0, AM_STATUS_BYTES));
 }
 
 anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_desc *desc,
@@ -31,7 +31,8 @@ anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_de
     if (!desc) desc = &standard;
     if (am_device_alive(device) != ANYMAX_OK) return ANYMAX_ERROR_DEVICE_LOST;
     if (desc->workspace && desc->workspace->device != device)
-        return am_fail(ANYMAX_ERROR_INVALID, "stream_create: workspace is a buffer of another device");
+        return am_fail(ANYMAX_ERROR_INVALID,
+                       "stream_create: workspace is a buffer of another device");
     if (desc->workspace && desc->workspace->size_bytes < AM_STATUS_BYTES)
         return am_fail(ANYMAX_ERROR_INVALID,
                        "stream_create: workspace has %zu bytes; at least %d are needed",
@@ -46,8 +47,8 @@ anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_de
     if (!stream->plan)
         status = am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream_create: no host memory");
     if (status == ANYMAX_OK && !stream->plan_only)
-        status = am_device_check(device,
-                                 device->backend->stream_create(device->state, &stream->state));
+        status =
+            am_device_check(device, device->backend->stream_create(device->state, &stream->state));
     if (status == ANYMAX_OK && desc->workspace && !stream->plan_only) {
         anymax_buffer_retain(desc->workspace);
         stream->workspace = desc->workspace;
@@ -75,7 +76,8 @@ static void spread(const am_spread *s) {
     int64_t at[ANYMAX_MAX_RANK] = {0}, element = 0;
     for (;;) {
         uint32_t d = t->rank;
-        memcpy((unsigned char *)t->data + (size_t)element * size, s->data + (size_t)element * size, size);
+        memcpy((unsigned char *)t->data + (size_t)element * size, s->data + (size_t)element * size,
+               size);
         while (d > 0) {
             d--;
             element += t->stride[d];
@@ -104,15 +106,17 @@ anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size
     anymax_status status;
     /* Behind one that has to be spread all others wait, for the sake of their order. */
     if (to->packed && !stream->spread)
-        return am_device_check(stream->device, stream->device->backend->read(stream->state, from, from_offset,
-                                                                             to->tensor.data, to->span_bytes));
+        return am_device_check(stream->device,
+                               stream->device->backend->read(stream->state, from, from_offset,
+                                                             to->tensor.data, to->span_bytes));
     s = am_alloc(sizeof *s + to->span_bytes);
     if (!s) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream: no host memory");
     s->next = NULL;
     s->to = to->tensor;
     *stream->spread_end = s;
     stream->spread_end = &s->next;
-    status = stream->device->backend->read(stream->state, from, from_offset, s->data, to->span_bytes);
+    status =
+        stream->device->backend->read(stream->state, from, from_offset, s->data, to->span_bytes);
     s->filled = status == ANYMAX_OK;
     return am_device_check(stream->device, status);
 }
@@ -141,7 +145,8 @@ static anymax_status settle(anymax_stream *stream) {
     anymax_status status = ANYMAX_OK;
     uint32_t word = 0;
     bool look = stream->flags_pending && stream->workspace;
-    if (look) status = backend->read(stream->state, stream->workspace->memory, 0, &word, sizeof word);
+    if (look)
+        status = backend->read(stream->state, stream->workspace->memory, 0, &word, sizeof word);
     if (status == ANYMAX_OK) status = backend->sync(stream->state);
     am_device_check(stream->device, status);
     if (status != ANYMAX_OK) return status;
@@ -163,8 +168,9 @@ anymax_status anymax_stream_sync(anymax_stream *stream) {
     stream->flags = 0;
     if (status != ANYMAX_OK) return status;
     if (flags & AM_FLAG_INDEX_RANGE)
-        return am_fail(ANYMAX_ERROR_DATA,
-                       "stream_sync: a target was out of range since the last sync; its row was left out");
+        return am_fail(
+            ANYMAX_ERROR_DATA,
+            "stream_sync: a target was out of range since the last sync; its row was left out");
     return ANYMAX_OK;
 }
 
@@ -231,19 +237,19 @@ static anymax_status check_range(anymax_stream *stream, const char *call, const 
                                  anymax_buffer *buffer, size_t offset, size_t size) {
     if (!stream || !buffer)
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is NULL", call, stream ? what : "stream");
-    if (stream->plan_only)
-        return am_fail(ANYMAX_ERROR_INVALID, "%s: the stream only plans", call);
+    if (stream->plan_only) return am_fail(ANYMAX_ERROR_INVALID, "%s: the stream only plans", call);
     if (buffer->device != stream->device)
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s belongs to another device", call, what);
     if (offset > buffer->size_bytes || size > buffer->size_bytes - offset)
-        return am_fail(ANYMAX_ERROR_INVALID, "%s: bytes %zu to %zu of %s, which has %zu", call, offset,
-                       offset + size, what, buffer->size_bytes);
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: bytes %zu to %zu of %s, which has %zu", call,
+                       offset, offset + size, what, buffer->size_bytes);
     return am_device_alive(stream->device);
 }
 
 anymax_status anymax_buffer_write(anymax_stream *stream, anymax_buffer *buffer, size_t offset_bytes,
                                   const void *data, size_t size_bytes) {
-    anymax_status status = check_range(stream, "buffer_write", "buffer", buffer, offset_bytes, size_bytes);
+    anymax_status status =
+        check_range(stream, "buffer_write", "buffer", buffer, offset_bytes, size_bytes);
     if (status != ANYMAX_OK || size_bytes == 0) return status;
     if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_write: data is NULL");
     status = am_stream_keep(stream, buffer);
@@ -255,7 +261,8 @@ anymax_status anymax_buffer_write(anymax_stream *stream, anymax_buffer *buffer, 
 
 anymax_status anymax_buffer_read(anymax_stream *stream, anymax_buffer *buffer, size_t offset_bytes,
                                  void *data, size_t size_bytes) {
-    anymax_status status = check_range(stream, "buffer_read", "buffer", buffer, offset_bytes, size_bytes);
+    anymax_status status =
+        check_range(stream, "buffer_read", "buffer", buffer, offset_bytes, size_bytes);
     if (status != ANYMAX_OK || size_bytes == 0) return status;
     if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_read: data is NULL");
     status = am_stream_keep(stream, buffer);
@@ -267,7 +274,8 @@ anymax_status anymax_buffer_read(anymax_stream *stream, anymax_buffer *buffer, s
 
 anymax_status anymax_buffer_copy(anymax_stream *stream, anymax_buffer *to, size_t to_offset_bytes,
                                  anymax_buffer *from, size_t from_offset_bytes, size_t size_bytes) {
-    anymax_status status = check_range(stream, "buffer_copy", "to", to, to_offset_bytes, size_bytes);
+    anymax_status status =
+        check_range(stream, "buffer_copy", "to", to, to_offset_bytes, size_bytes);
     if (status == ANYMAX_OK)
         status = check_range(stream, "buffer_copy", "from", from, from_offset_bytes, size_bytes);
     if (status != ANYMAX_OK || size_bytes == 0) return status;
@@ -277,7 +285,7 @@ anymax_status anymax_buffer_copy(anymax_stream *stream, anymax_buffer *to, size_
     status = am_stream_keep(stream, to);
     if (status == ANYMAX_OK) status = am_stream_keep(stream, from);
     if (status != ANYMAX_OK) return status;
-    return am_device_check(stream->device, stream->device->backend->copy(
-                                               stream->state, to->memory, to_offset_bytes,
-                                               from->memory, from_offset_bytes, size_bytes));
+    return am_device_check(
+        stream->device, stream->device->backend->copy(stream->state, to->memory, to_offset_bytes,
+                                                      from->memory, from_offset_bytes, size_bytes));
 }

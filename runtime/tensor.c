@@ -23,11 +23,15 @@ static unsigned class_of(anymax_dtype dtype) {
     switch (dtype) {
     case ANYMAX_F32:
     case ANYMAX_F16:
-    case ANYMAX_BF16: return 1u << ANYMAX_CLASS_FLOAT;
+    case ANYMAX_BF16:
+        return 1u << ANYMAX_CLASS_FLOAT;
     case ANYMAX_I32:
-    case ANYMAX_I64: return 1u << ANYMAX_CLASS_INDEX;
-    case ANYMAX_U8: return 1u << ANYMAX_CLASS_INDEX | 1u << ANYMAX_CLASS_MASK;
-    case ANYMAX_BOOL: return 1u << ANYMAX_CLASS_MASK;
+    case ANYMAX_I64:
+        return 1u << ANYMAX_CLASS_INDEX;
+    case ANYMAX_U8:
+        return 1u << ANYMAX_CLASS_INDEX | 1u << ANYMAX_CLASS_MASK;
+    case ANYMAX_BOOL:
+        return 1u << ANYMAX_CLASS_MASK;
     }
     return 0;
 }
@@ -71,12 +75,14 @@ static uintptr_t start_of(const am_checked *a) {
     return (a->tensor.buffer ? 0 : (uintptr_t)a->tensor.data) + a->tensor.offset_bytes;
 }
 
-/* Bytes that a tensor reaches from an element through the dimensions that do not step by whole periods. */
+/* Bytes that a tensor reaches from an element through the dimensions that do not step by whole
+ * periods. */
 static uint64_t within(const am_checked *a, uint64_t period) {
     uint64_t size = anymax_dtype_size(a->tensor.dtype), reach = size;
     for (uint32_t i = 0; i < a->tensor.rank; i++) {
         uint64_t step = (uint64_t)a->tensor.stride[i] * size;
-        if (a->tensor.shape[i] > 1 && step % period) reach += (uint64_t)(a->tensor.shape[i] - 1) * step;
+        if (a->tensor.shape[i] > 1 && step % period)
+            reach += (uint64_t)(a->tensor.shape[i] - 1) * step;
     }
     return reach;
 }
@@ -94,11 +100,12 @@ bool am_tensor_overlap(const am_checked *a, const am_checked *b) {
     uint64_t common = 0;
     if (a->tensor.buffer != b->tensor.buffer || !a->span_bytes || !b->span_bytes) return false;
     if (p + a->span_bytes <= q || q + b->span_bytes <= p) return false;
-    /* Interleaved views are disjoint: columns beside one another (a row's stride is the period), or every
-     * other element (what all strides have in common is). */
+    /* Interleaved views are disjoint: columns beside one another (a row's stride is the period), or
+     * every other element (what all strides have in common is). */
     for (int t = 0; t < 2; t++)
         for (uint32_t i = 0; i < both[t]->tensor.rank; i++) {
-            uint64_t step = (uint64_t)both[t]->tensor.stride[i] * anymax_dtype_size(both[t]->tensor.dtype);
+            uint64_t step =
+                (uint64_t)both[t]->tensor.stride[i] * anymax_dtype_size(both[t]->tensor.dtype);
             if (both[t]->tensor.shape[i] < 2 || step == 0) continue;
             if (apart(a, b, step)) return false;
             common = gcd(common, step);
@@ -139,7 +146,8 @@ static anymax_status check_shape(const char *op, const char *name, anymax_tensor
         if (!t->strided) t->stride[i] = (int64_t)packed;
         if (t->stride[i] < 0)
             return am_fail(ANYMAX_ERROR_INVALID,
-                           "%s: %s has stride %" PRId64 " in dimension %u; negative strides are not allowed",
+                           "%s: %s has stride %" PRId64
+                           " in dimension %u; negative strides are not allowed",
                            op, name, t->stride[i], i);
         if (t->shape[i] > 1 && t->stride[i] == 0 && output)
             return am_fail(ANYMAX_ERROR_INVALID,
@@ -160,7 +168,8 @@ static anymax_status check_shape(const char *op, const char *name, anymax_tensor
     }
     t->strided = true;
     if (output && repeats(t))
-        return am_fail(ANYMAX_ERROR_INVALID, "%s: elements of output %s overlap one another", op, name);
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: elements of output %s overlap one another", op,
+                       name);
     out->count = count;
     out->span_bytes = count ? (last + 1) * anymax_dtype_size(t->dtype) : 0;
     out->packed = last + 1 == count || count == 0;
@@ -184,26 +193,27 @@ anymax_status am_tensor_check(const anymax_device *device, const char *op, const
     }
     size = anymax_dtype_size(t->dtype);
     if (!size || !(class_of(t->dtype) & classes))
-        return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has type %d; %s is needed", op, name, (int)t->dtype,
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has type %d; %s is needed", op, name,
+                       (int)t->dtype,
                        classes & 1u << ANYMAX_CLASS_FLOAT ? "f32, f16 or bf16" : "i32, i64 or u8");
     status = check_shape(op, name, t, output, out);
     if (status != ANYMAX_OK) return status;
     if (t->buffer) {
         t->data = NULL;
         if (t->buffer->device != device)
-            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s lies in a buffer of another device (%s)", op,
-                           name, t->buffer->device->info.selector);
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s lies in a buffer of another device (%s)",
+                           op, name, t->buffer->device->info.selector);
         if (t->offset_bytes > t->buffer->size_bytes ||
             out->span_bytes > t->buffer->size_bytes - t->offset_bytes)
-            return am_fail(ANYMAX_ERROR_INVALID,
-                           "%s: %s reaches byte %zu of a buffer of %zu bytes", op, name,
-                           t->offset_bytes + out->span_bytes, t->buffer->size_bytes);
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s reaches byte %zu of a buffer of %zu bytes",
+                           op, name, t->offset_bytes + out->span_bytes, t->buffer->size_bytes);
     } else if (!t->data && out->count) {
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has neither a buffer nor data", op, name);
     }
     if ((t->offset_bytes + (uintptr_t)t->data) % size) /* no data with a buffer */
         return am_fail(ANYMAX_ERROR_INVALID,
-                       "%s: %s starts at %s %zu, which is not a multiple of its element size %zu", op,
-                       name, t->buffer ? "byte" : "address", t->offset_bytes + (uintptr_t)t->data, size);
+                       "%s: %s starts at %s %zu, which is not a multiple of its element size %zu",
+                       op, name, t->buffer ? "byte" : "address",
+                       t->offset_bytes + (uintptr_t)t->data, size);
     return ANYMAX_OK;
 }

@@ -1,5 +1,5 @@
-/* Contracts of a call: what is refused, with which words, leaving outputs untouched; workspace queries
- * and the caller's own workspace; aliasing; missing gradients. */
+/* Contracts of a call: what is refused, with which words, leaving outputs untouched; workspace
+ * queries and the caller's own workspace; aliasing; missing gradients. */
 #include "support/cases.h"
 #include "support/numbers.h"
 
@@ -27,13 +27,27 @@ static anymax_tensor *tensor(trial *t, const char *name) {
     return &p->tensor;
 }
 
-static void rank7(trial *t) { tensor(t, "x")->rank = 7; }
-static void other_shape(trial *t) { tensor(t, "y")->shape[1] = 4; }
-static void other_rank(trial *t) { tensor(t, "y")->rank = 1; }
-static void negative_dim(trial *t) { tensor(t, "x")->shape[0] = -3; }
-static void index_x(trial *t) { tensor(t, "x")->dtype = ANYMAX_I32; }
-static void bool_y(trial *t) { tensor(t, "y")->dtype = ANYMAX_BOOL; }
-static void no_type(trial *t) { tensor(t, "x")->dtype = (anymax_dtype)99; }
+static void rank7(trial *t) {
+    tensor(t, "x")->rank = 7;
+}
+static void other_shape(trial *t) {
+    tensor(t, "y")->shape[1] = 4;
+}
+static void other_rank(trial *t) {
+    tensor(t, "y")->rank = 1;
+}
+static void negative_dim(trial *t) {
+    tensor(t, "x")->shape[0] = -3;
+}
+static void index_x(trial *t) {
+    tensor(t, "x")->dtype = ANYMAX_I32;
+}
+static void bool_y(trial *t) {
+    tensor(t, "y")->dtype = ANYMAX_BOOL;
+}
+static void no_type(trial *t) {
+    tensor(t, "x")->dtype = (anymax_dtype)99;
+}
 
 static void strides(anymax_tensor *t, int64_t a, int64_t b) {
     t->strided = true;
@@ -41,16 +55,36 @@ static void strides(anymax_tensor *t, int64_t a, int64_t b) {
     t->stride[1] = b;
 }
 
-static void negative_stride(trial *t) { strides(tensor(t, "x"), 5, -1); }
-static void zero_stride_output(trial *t) { strides(tensor(t, "y"), 0, 1); }
-static void zero_stride_output_row(trial *t) { strides(tensor(t, "y"), 1, 0); }
-static void overlapping_output(trial *t) { strides(tensor(t, "y"), 4, 1); }
-static void beyond_the_end(trial *t) { strides(tensor(t, "x"), 5000, 1); }
-static void huge_stride(trial *t) { strides(tensor(t, "x"), INT64_MAX / 2, 1); }
-static void odd_offset(trial *t) { tensor(t, "x")->offset_bytes += 2; }
-static void offset_past_end(trial *t) { tensor(t, "x")->offset_bytes = 1 << 20; }
-static void huge_offset(trial *t) { tensor(t, "y")->offset_bytes = SIZE_MAX - 3; }
-static void no_memory(trial *t) { tensor(t, "x")->buffer = NULL; }
+static void negative_stride(trial *t) {
+    strides(tensor(t, "x"), 5, -1);
+}
+static void zero_stride_output(trial *t) {
+    strides(tensor(t, "y"), 0, 1);
+}
+static void zero_stride_output_row(trial *t) {
+    strides(tensor(t, "y"), 1, 0);
+}
+static void overlapping_output(trial *t) {
+    strides(tensor(t, "y"), 4, 1);
+}
+static void beyond_the_end(trial *t) {
+    strides(tensor(t, "x"), 5000, 1);
+}
+static void huge_stride(trial *t) {
+    strides(tensor(t, "x"), INT64_MAX / 2, 1);
+}
+static void odd_offset(trial *t) {
+    tensor(t, "x")->offset_bytes += 2;
+}
+static void offset_past_end(trial *t) {
+    tensor(t, "x")->offset_bytes = 1 << 20;
+}
+static void huge_offset(trial *t) {
+    tensor(t, "y")->offset_bytes = SIZE_MAX - 3;
+}
+static void no_memory(trial *t) {
+    tensor(t, "x")->buffer = NULL;
+}
 
 /* y begins in the middle of x: a row further on. */
 static void partial_overlap(trial *t) {
@@ -65,37 +99,91 @@ static void other_type_overlap(trial *t) {
     tensor(t, "y")->dtype = ANYMAX_F16;
 }
 
-static void axis_2(trial *t) { trial_int(t, "axis", 2); }
-static void axis_minus_3(trial *t) { trial_int(t, "axis", -3); }
-static void nan_scale(trial *t) { trial_float(t, "scale", (double)NAN); }
-static void infinite_scale(trial *t) { trial_float(t, "scale", (double)INFINITY); }
-static void scale_overflow(trial *t) { trial_float(t, "scale", 1e300); }
-static void scale_string(trial *t) { trial_string(t, "scale", "much"); }
-static void unknown_param(trial *t) { trial_float(t, "temper", 1); }
+static void axis_2(trial *t) {
+    trial_int(t, "axis", 2);
+}
+static void axis_minus_3(trial *t) {
+    trial_int(t, "axis", -3);
+}
+static void nan_scale(trial *t) {
+    trial_float(t, "scale", (double)NAN);
+}
+static void infinite_scale(trial *t) {
+    trial_float(t, "scale", (double)INFINITY);
+}
+static void scale_overflow(trial *t) {
+    trial_float(t, "scale", 1e300);
+}
+static void scale_string(trial *t) {
+    trial_string(t, "scale", "much");
+}
+static void unknown_param(trial *t) {
+    trial_float(t, "temper", 1);
+}
 static void scale_twice(trial *t) {
     trial_float(t, "scale", 1);
     trial_float(t, "scale", 2);
 }
-static void alpha_low(trial *t) { trial_float(t, "alpha", 0.99); }
-static void alpha_high(trial *t) { trial_float(t, "alpha", 10.5); }
-static void alpha_nan(trial *t) { trial_float(t, "alpha", (double)NAN); }
-static void temperature_0(trial *t) { trial_float(t, "temperature", 0); }
-static void temperature_minus(trial *t) { trial_float(t, "temperature", -1); }
-static void tau_minus(trial *t) { trial_float(t, "tau", -0.5); }
-static void smoothing_1(trial *t) { trial_float(t, "label_smoothing", 1); }
-static void smoothing_minus(trial *t) { trial_float(t, "label_smoothing", -0.1); }
-static void z_loss_minus(trial *t) { trial_float(t, "z_loss", -0.1); }
-static void reduction_average(trial *t) { trial_string(t, "reduction", "average"); }
-static void float_target(trial *t) { tensor(t, "target")->dtype = ANYMAX_F32; }
-static void short_target(trial *t) { tensor(t, "target")->shape[0] = 2; }
-static void missing_target(trial *t) { snprintf(trial_find(t, "target")->name, 24, "lse_"); }
-static void missing_x(trial *t) { snprintf(trial_find(t, "x")->name, 24, "z"); }
-static void twice_x(trial *t) { snprintf(trial_find(t, "y")->name, 24, "x"); }
-static void up_shape(trial *t) { tensor(t, "up.y")->shape[0] = 2; }
-static void grad_shape(trial *t) { tensor(t, "grad.x")->shape[1] = 3; }
-static void grad_of_noise(trial *t) { snprintf(trial_find(t, "grad.x")->name, 24, "grad.noise"); }
-static void noise_shape(trial *t) { tensor(t, "noise")->shape[1] = 4; }
-static void prior_shape(trial *t) { tensor(t, "prior")->shape[0] = 4; }
+static void alpha_low(trial *t) {
+    trial_float(t, "alpha", 0.99);
+}
+static void alpha_high(trial *t) {
+    trial_float(t, "alpha", 10.5);
+}
+static void alpha_nan(trial *t) {
+    trial_float(t, "alpha", (double)NAN);
+}
+static void temperature_0(trial *t) {
+    trial_float(t, "temperature", 0);
+}
+static void temperature_minus(trial *t) {
+    trial_float(t, "temperature", -1);
+}
+static void tau_minus(trial *t) {
+    trial_float(t, "tau", -0.5);
+}
+static void smoothing_1(trial *t) {
+    trial_float(t, "label_smoothing", 1);
+}
+static void smoothing_minus(trial *t) {
+    trial_float(t, "label_smoothing", -0.1);
+}
+static void z_loss_minus(trial *t) {
+    trial_float(t, "z_loss", -0.1);
+}
+static void reduction_average(trial *t) {
+    trial_string(t, "reduction", "average");
+}
+static void float_target(trial *t) {
+    tensor(t, "target")->dtype = ANYMAX_F32;
+}
+static void short_target(trial *t) {
+    tensor(t, "target")->shape[0] = 2;
+}
+static void missing_target(trial *t) {
+    snprintf(trial_find(t, "target")->name, 24, "lse_");
+}
+static void missing_x(trial *t) {
+    snprintf(trial_find(t, "x")->name, 24, "z");
+}
+static void twice_x(trial *t) {
+    snprintf(trial_find(t, "y")->name, 24, "x");
+}
+static void up_shape(trial *t) {
+    tensor(t, "up.y")->shape[0] = 2;
+}
+static void grad_shape(trial *t) {
+    tensor(t, "grad.x")->shape[1] = 3;
+}
+static void grad_of_noise(trial *t) {
+    snprintf(trial_find(t, "grad.x")->name, 24, "grad.noise");
+}
+static void noise_shape(trial *t) {
+    tensor(t, "noise")->shape[1] = 4;
+}
+static void prior_shape(trial *t) {
+    tensor(t, "prior")->shape[0] = 4;
+}
 
 #define INVALID ANYMAX_ERROR_INVALID
 static const refused table[] = {
@@ -154,8 +242,10 @@ static void build(trial *t, const refused *r) {
     static const int64_t shape[2] = {3, 5}, rows = 3, n = 5;
     bool loss = strcmp(t->op, "cross_entropy") == 0;
     trial_input(t, "x", F, 2, shape, LAYOUT_PACKED, zeros);
-    if (strcmp(t->op, "gumbel_softmax") == 0) trial_input(t, "noise", F, 2, shape, LAYOUT_PACKED, zeros);
-    if (strcmp(t->op, "logit_adjusted_softmax") == 0) trial_input(t, "prior", F, 1, &n, LAYOUT_PACKED, zeros);
+    if (strcmp(t->op, "gumbel_softmax") == 0)
+        trial_input(t, "noise", F, 2, shape, LAYOUT_PACKED, zeros);
+    if (strcmp(t->op, "logit_adjusted_softmax") == 0)
+        trial_input(t, "prior", F, 1, &n, LAYOUT_PACKED, zeros);
     if (loss) trial_input(t, "target", ANYMAX_I32, 1, &rows, LAYOUT_PACKED, zeros);
     if (r->backward) {
         trial_input(t, "up.y", F, 2, shape, LAYOUT_PACKED, zeros);
@@ -182,7 +272,8 @@ static anymax_status spoiled(trial *t, anymax_stream *stream) {
         tensors[i].name = t->probes[i].name;
         tensors[i].tensor = &t->probes[i].tensor;
     }
-    status = anymax_call(stream, t->op, tensors, (size_t)t->count, t->params, (size_t)t->param_count);
+    status =
+        anymax_call(stream, t->op, tensors, (size_t)t->count, t->params, (size_t)t->param_count);
     for (int i = 0; i < t->count; i++) {
         t->probes[i].tensor = kept[i];
         memcpy(t->probes[i].name, names[i], sizeof names[i]);
@@ -253,8 +344,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- missing gradients */
 
-/* By name, an upstream gradient that is missing counts as zero; with all of them missing the gradients
- * are zero, and with `accumulate` they stay as they are. */
+/* By name, an upstream gradient that is missing counts as zero; with all of them missing the
+ * gradients are zero, and with `accumulate` they stay as they are. */
 START_TEST(missing_upstream) {
     static const int64_t shape[2] = {3, 5};
     double first[15];
@@ -279,7 +370,9 @@ typedef struct space_case {
 } space_case;
 
 static const space_case spaces[] = {
-    {"symmetric infonce", {.op = "infonce_loss", .rank = 2, .shape = {40, 12}, .symmetric = true}, true},
+    {"symmetric infonce",
+     {.op = "infonce_loss", .rank = 2, .shape = {40, 12}, .symmetric = true},
+     true},
     {"a split row", {.op = "softmax", .rank = 2, .shape = {1, 300000}}, false},
     {"entmax backward", {.op = "entmax", .rank = 2, .shape = {30, 100}, .row_alpha = true}, true},
     {"a mean", {.op = "cross_entropy", .rank = 2, .shape = {300, 10}, .reduction = "mean"}, false},
@@ -296,8 +389,8 @@ static anymax_status through(trial *t, anymax_stream *stream) {
 
 static size_t asked; /* what the query said */
 
-/* Asks for the workspace without running, then runs in a workspace of just that size, whose surroundings
- * are checked; then in one that is a byte smaller, which must be refused. */
+/* Asks for the workspace without running, then runs in a workspace of just that size, whose
+ * surroundings are checked; then in one that is a byte smaller, which must be refused. */
 static anymax_status within(trial *t, anymax_stream *unused) {
     anymax_device *device = test_main_device.device;
     anymax_stream_desc desc = {.plan_only = true};
@@ -316,8 +409,8 @@ static anymax_status within(trial *t, anymax_stream *unused) {
         desc.workspace = workspace;
         status = anymax_stream_create(device, &desc, &stream);
         refused_status = status == ANYMAX_OK ? through(t, stream) : status;
-        ck_assert_msg(refused_status == ANYMAX_ERROR_INVALID, "a workspace that is a byte short: %s",
-                      anymax_status_string(refused_status));
+        ck_assert_msg(refused_status == ANYMAX_ERROR_INVALID,
+                      "a workspace that is a byte short: %s", anymax_status_string(refused_status));
         anymax_stream_release(status == ANYMAX_OK ? stream : NULL);
         anymax_buffer_release(workspace);
     }
@@ -371,26 +464,31 @@ static anymax_tensor column(float *data, int64_t length) {
     return t;
 }
 
-static void sync_ok(anymax_stream *stream) { ck_assert_int_eq(anymax_stream_sync(stream), ANYMAX_OK); }
+static void sync_ok(anymax_stream *stream) {
+    ck_assert_int_eq(anymax_stream_sync(stream), ANYMAX_OK);
+}
 
 static void out_is(float a, float b, float c, float d) {
     const float wants[4] = {a, b, c, d};
     for (int i = 0; i < 4; i++)
-        ck_assert_msg(fabsf(out_host[i] - wants[i]) < 1e-4f, "element %d is %g, not %g", i, (double)out_host[i],
-                      (double)wants[i]);
+        ck_assert_msg(fabsf(out_host[i] - wants[i]) < 1e-4f, "element %d is %g, not %g", i,
+                      (double)out_host[i], (double)wants[i]);
 }
 
-/* Outputs with gaps leave alone what lies in them, be it another output, of the same call or not. */
+/* Outputs with gaps leave alone what lies in them, be it another output, of the same call or not.
+ */
 START_TEST(host_columns) {
     static const int64_t shape[2] = {2, 3}, rows = 2;
     static int32_t target[2] = {0, 1};
     anymax_tensor x = anymax_host_tensor(x_host, F, 2, shape), left = column(out_host, 2);
-    anymax_tensor right = column(out_host + 1, 2), t = anymax_host_tensor(target, ANYMAX_I32, 1, &rows);
+    anymax_tensor right = column(out_host + 1, 2),
+                  t = anymax_host_tensor(target, ANYMAX_I32, 1, &rows);
     anymax_cross_entropy loss = {.reduction = ANYMAX_REDUCE_NONE};
     anymax_map sum = {.kind = ANYMAX_LOGSUMEXP};
     anymax_stream *stream;
     ck_assert_int_eq(anymax_stream_create(test_main_device.device, NULL, &stream), ANYMAX_OK);
-    ck_assert_int_eq(anymax_cross_entropy_forward(stream, &loss, &x, &t, NULL, &left, &right), ANYMAX_OK);
+    ck_assert_int_eq(anymax_cross_entropy_forward(stream, &loss, &x, &t, NULL, &left, &right),
+                     ANYMAX_OK);
     sync_ok(stream);
     out_is(2.407606f, 3.407606f, 2.169846f, 7.169846f);
     memset(out_host, 0, sizeof out_host);
@@ -406,7 +504,8 @@ END_TEST
 START_TEST(host_halves) {
     static const int64_t shape[2] = {2, 2};
     static float matrix[8] = {1, 2, 0, 0, 3, 5, 0, 0};
-    anymax_tensor x = anymax_host_tensor(matrix, F, 2, shape), y = anymax_host_tensor(matrix + 2, F, 2, shape);
+    anymax_tensor x = anymax_host_tensor(matrix, F, 2, shape),
+                  y = anymax_host_tensor(matrix + 2, F, 2, shape);
     anymax_map softmax = {.kind = ANYMAX_SOFTMAX};
     anymax_stream *stream;
     strides(&x, 4, 1);
@@ -448,7 +547,8 @@ END_TEST
 /* An input that several rows read cannot be the output. */
 START_TEST(output_over_shared) {
     static const int64_t shape[2] = {2, 2}, n = 2;
-    anymax_tensor x = anymax_host_tensor(x_host, F, 2, shape), both = anymax_host_tensor(out_host, F, 1, &n);
+    anymax_tensor x = anymax_host_tensor(x_host, F, 2, shape),
+                  both = anymax_host_tensor(out_host, F, 1, &n);
     anymax_map sum = {.kind = ANYMAX_LOGSUMEXP, .bias = &both};
     anymax_stream *stream;
     out_host[0] = out_host[1] = 5;
@@ -463,16 +563,19 @@ END_TEST
 START_TEST(no_classes) {
     static const int64_t shape[2] = {3, 0}, full[2] = {3, 2}, rows = 3, one = 1;
     static int32_t target[3];
-    anymax_tensor x = anymax_host_tensor(x_host, F, 2, full), loss = anymax_host_tensor(out_host, F, 1, &one);
+    anymax_tensor x = anymax_host_tensor(x_host, F, 2, full),
+                  loss = anymax_host_tensor(out_host, F, 1, &one);
     anymax_tensor t = anymax_host_tensor(target, ANYMAX_I32, 1, &rows);
     anymax_cross_entropy mean = {.reduction = ANYMAX_REDUCE_MEAN};
     anymax_stream *stream;
     ck_assert_int_eq(anymax_stream_create(test_main_device.device, NULL, &stream), ANYMAX_OK);
-    ck_assert_int_eq(anymax_cross_entropy_forward(stream, &mean, &x, &t, NULL, &loss, NULL), ANYMAX_OK);
+    ck_assert_int_eq(anymax_cross_entropy_forward(stream, &mean, &x, &t, NULL, &loss, NULL),
+                     ANYMAX_OK);
     sync_ok(stream);
     out_host[0] = 5;
     x = anymax_host_tensor(x_host, F, 2, shape);
-    ck_assert_int_eq(anymax_cross_entropy_forward(stream, &mean, &x, &t, NULL, &loss, NULL), ANYMAX_OK);
+    ck_assert_int_eq(anymax_cross_entropy_forward(stream, &mean, &x, &t, NULL, &loss, NULL),
+                     ANYMAX_OK);
     sync_ok(stream);
     ck_assert(out_host[0] == 5);
     anymax_stream_release(stream);
@@ -483,7 +586,8 @@ END_TEST
 
 START_TEST(call_shape) {
     static const int64_t shape[3] = {2, 3, 5};
-    anymax_tensor x = anymax_host_tensor(NULL, F, 3, shape), t = anymax_host_tensor(NULL, ANYMAX_I32, 2, shape);
+    anymax_tensor x = anymax_host_tensor(NULL, F, 3, shape),
+                  t = anymax_host_tensor(NULL, ANYMAX_I32, 2, shape);
     anymax_named_tensor in[2] = {{"x", &x}, {"target", &t}};
     anymax_named_value axis = {"axis", {.type = ANYMAX_VALUE_INT, .i = 1}};
     anymax_named_value mean = {"reduction", {.type = ANYMAX_VALUE_STRING, .s = "mean"}};
@@ -493,11 +597,14 @@ START_TEST(call_shape) {
     ck_assert(rank == 3 && out[0] == 2 && out[1] == 3 && out[2] == 5);
     ck_assert_int_eq(anymax_call_shape("logsumexp", in, 1, &axis, 1, "y", &rank, out), ANYMAX_OK);
     ck_assert(rank == 2 && out[0] == 2 && out[1] == 5);
-    ck_assert_int_eq(anymax_call_shape("cross_entropy", in, 2, &mean, 1, "loss", &rank, out), ANYMAX_OK);
+    ck_assert_int_eq(anymax_call_shape("cross_entropy", in, 2, &mean, 1, "loss", &rank, out),
+                     ANYMAX_OK);
     ck_assert((rank == 1 && out[0] == 1) || rank == 0);
-    ck_assert_int_eq(anymax_call_shape("cross_entropy", in, 2, &mean, 1, "lse", &rank, out), ANYMAX_OK);
+    ck_assert_int_eq(anymax_call_shape("cross_entropy", in, 2, &mean, 1, "lse", &rank, out),
+                     ANYMAX_OK);
     ck_assert(rank == 2 && out[0] == 2 && out[1] == 3);
-    ck_assert_int_eq(anymax_call_shape("softmax", in, 1, NULL, 0, "w", &rank, out), ANYMAX_ERROR_NOT_FOUND);
+    ck_assert_int_eq(anymax_call_shape("softmax", in, 1, NULL, 0, "w", &rank, out),
+                     ANYMAX_ERROR_NOT_FOUND);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* Every operation of the registry against its golden file, by name: forward, backward, f32 for all
- * cases, f16 and bf16 for those whose inputs are exact in them. Knows no operation: one that is added
- * to the registry needs its file and nothing here. ANYMAX_TEST_OP restricts it to one operation. */
+ * cases, f16 and bf16 for those whose inputs are exact in them. Knows no operation: one that is
+ * added to the registry needs its file and nothing here. ANYMAX_TEST_OP restricts it to one
+ * operation. */
 #include "support/golden.h"
 #include "support/numbers.h"
 #include "support/trial.h"
@@ -48,10 +49,14 @@ static void give_params(trial *t, const anymax_op_info *op, const cJSON *params)
     cJSON_ArrayForEach(item, params) {
         const anymax_op_param *p = find_param(op, item->string);
         ck_assert_msg(p != NULL, "%s: the registry has no parameter '%s'", op->name, item->string);
-        if (cJSON_IsBool(item)) trial_bool(t, item->string, cJSON_IsTrue(item));
-        else if (cJSON_IsString(item)) trial_string(t, item->string, item->valuestring);
-        else if (p->type == ANYMAX_VALUE_INT) trial_int(t, item->string, (int64_t)item->valuedouble);
-        else if (cJSON_IsNumber(item)) trial_float(t, item->string, item->valuedouble);
+        if (cJSON_IsBool(item))
+            trial_bool(t, item->string, cJSON_IsTrue(item));
+        else if (cJSON_IsString(item))
+            trial_string(t, item->string, item->valuestring);
+        else if (p->type == ANYMAX_VALUE_INT)
+            trial_int(t, item->string, (int64_t)item->valuedouble);
+        else if (cJSON_IsNumber(item))
+            trial_float(t, item->string, item->valuedouble);
     }
 }
 
@@ -68,7 +73,8 @@ static anymax_dtype type_of(const run *r, const golden_tensor *tensor, const cha
     if (starts(tensor->name, "in.")) {
         ck_assert_msg(known != NULL, "%s: the registry has no input '%s'", r->op->name, name);
         /* each combination is a kernel of its own on some devices: in 16 bit all take i32 */
-        if (known->type == ANYMAX_CLASS_INDEX) return index_type(tensor, r->dtype == ANYMAX_F32 ? r->turn : 0);
+        if (known->type == ANYMAX_CLASS_INDEX)
+            return index_type(tensor, r->dtype == ANYMAX_F32 ? r->turn : 0);
         if (known->type == ANYMAX_CLASS_MASK) return r->turn % 2 ? ANYMAX_U8 : ANYMAX_BOOL;
     }
     return r->dtype;
@@ -80,9 +86,11 @@ static void give_tensors(trial *t, const run *r) {
         const golden_tensor *g = &r->c->tensors[i];
         const io_entry *e = g->entry;
         const char *name = strchr(g->name, '.') + 1;
-        layout layout = r->dtype == ANYMAX_F32 ? layouts[(r->turn + i) % COUNT(layouts)] : LAYOUT_ODD;
+        layout layout =
+            r->dtype == ANYMAX_F32 ? layouts[(r->turn + i) % COUNT(layouts)] : LAYOUT_ODD;
         anymax_dtype dtype = type_of(r, g, name);
-        if (starts(g->name, "in.")) trial_input(t, name, dtype, e->rank, e->shape, layout, g->value);
+        if (starts(g->name, "in."))
+            trial_input(t, name, dtype, e->rank, e->shape, layout, g->value);
         else if (starts(g->name, "out.") && !r->backward)
             trial_output(t, name, dtype, e->rank, e->shape, layout, g->value);
         else if (starts(g->name, "out.") && r->saved)
@@ -110,8 +118,7 @@ static void give_sizes(trial *t, const run *r, const cJSON *params) {
         t->axis = (int64_t)t->rank - 1;
         t->row_len = first->entry->shape[t->axis];
     }
-    t->factor = fabs(number(r->op, params, "scale", 1)) /
-                number(r->op, params, "temperature", 1);
+    t->factor = fabs(number(r->op, params, "scale", 1)) / number(r->op, params, "temperature", 1);
     t->alpha = number(r->op, params, "alpha", 0);
     if (alpha != NULL) t->row_alpha = alpha->value;
     if (t->alpha > 0 && r->backward && y != NULL && first != NULL && y->count == first->count)

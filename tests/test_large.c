@@ -1,5 +1,5 @@
-/* Tensors of 300 MiB, beyond what one binding may cover on many devices (128 MiB on some), and rows that
- * lie gigabytes apart. Inputs are functions of their index, so that nothing is kept twice. */
+/* Tensors of 300 MiB, beyond what one binding may cover on many devices (128 MiB on some), and rows
+ * that lie gigabytes apart. Inputs are functions of their index, so that nothing is kept twice. */
 #define _DEFAULT_SOURCE /* mmap, where there is one */
 
 #include "support/cases.h"
@@ -51,11 +51,11 @@ static void run(const char *name, int64_t rows, int64_t n, int64_t step) {
             double want = exp(score((r * n + k) * step)) / sum;
             /* Check notes each assertion in a file: too slow for millions */
             if (!(fabs(row[k * step] / want - 1) <= bound))
-                ck_abort_msg("%s: row %lld, column %lld: %.9g, want %.9g", name, (long long)r, (long long)k,
-                             row[k * step], want);
+                ck_abort_msg("%s: row %lld, column %lld: %.9g, want %.9g", name, (long long)r,
+                             (long long)k, row[k * step], want);
             if (step > 1 && row[k * step + 1] != score((r * n + k) * step + 1))
-                ck_abort_msg("%s: row %lld: the element behind column %lld changed", name, (long long)r,
-                             (long long)k);
+                ck_abort_msg("%s: row %lld: the element behind column %lld changed", name,
+                             (long long)r, (long long)k);
         }
     }
     free(data);
@@ -77,13 +77,14 @@ START_TEST(strided_row) {
 }
 END_TEST
 
-/* Rows 2^30 elements apart: an index of 32 bits would wrap. Only devices that see host memory can work
- * on what is not there; the others must say so. */
+/* Rows 2^30 elements apart: an index of 32 bits would wrap. Only devices that see host memory can
+ * work on what is not there; the others must say so. */
 START_TEST(far_apart) {
 #if defined(__linux__)
     const int64_t far = (int64_t)1 << 30;
     size_t bytes = (size_t)(2 * far + 8) * sizeof(float);
-    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     anymax_map m = {.kind = ANYMAX_SOFTMAX};
     anymax_tensor t = {.rank = 2, .shape = {3, 8}, .strided = true, .stride = {far, 1}};
     anymax_status status;
@@ -101,11 +102,12 @@ START_TEST(far_apart) {
             ck_assert_msg(fabs(sum - 1) < 1e-6, "row %lld sums to %g", (long long)r, sum);
         }
     } else {
-        test_device d; /* whose memory is smaller than that, so that a refusal is sure and harmless */
+        test_device
+            d; /* whose memory is smaller than that, so that a refusal is sure and harmless */
         test_device_open(&d, "memory=1g", 0);
         status = anymax_map_forward(d.stream, &m, &t, &t);
-        ck_assert_msg(status == ANYMAX_ERROR_OUT_OF_MEMORY || status == ANYMAX_ERROR_UNSUPPORTED, "%s",
-                      anymax_status_string(status));
+        ck_assert_msg(status == ANYMAX_ERROR_OUT_OF_MEMORY || status == ANYMAX_ERROR_UNSUPPORTED,
+                      "%s", anymax_status_string(status));
         test_device_close(&d);
     }
     munmap(x, bytes);

@@ -1,5 +1,5 @@
-/* Losses: cross-entropy with every option, InfoNCE with every option, against the reference; and what
- * becomes of targets out of range. */
+/* Losses: cross-entropy with every option, InfoNCE with every option, against the reference; and
+ * what becomes of targets out of range. */
 #include "support/cases.h"
 
 #include <stdio.h>
@@ -19,8 +19,10 @@ static const op_case table[] = {
     {CE, .name = "odd offsets, host", .shape = {7, 65}, .layout_in = LAYOUT_ODD, .host = true},
     {CE, .name = "wide", .shape = {7, 300}, .fill = FILL_WIDE},
     {CE, .name = "masked classes", .shape = {16, 30}, .fill = FILL_MASKED},
-    {CE, .name = "masked classes, smoothing", .shape = {16, 30}, .fill = FILL_MASKED, .smoothing = 0.1},
-    {CE, .name = "masked classes, mean", .shape = {16, 30}, .fill = FILL_MASKED, .reduction = "mean"},
+    {CE, .name = "masked classes, smoothing", .shape = {16, 30}, .fill = FILL_MASKED,
+     .smoothing = 0.1},
+    {CE, .name = "masked classes, mean", .shape = {16, 30}, .fill = FILL_MASKED,
+     .reduction = "mean"},
     {CE, .name = "poisoned rows", .shape = {16, 30}, .fill = FILL_POISON},
     {CE, .name = "poisoned rows, mean: the others keep their gradients", .shape = {16, 30},
      .fill = FILL_POISON, .reduction = "mean"},
@@ -29,17 +31,20 @@ static const op_case table[] = {
     {CE, .name = "mean, typed", .shape = {50, 30}, .reduction = "mean", .typed = true},
     {CE, .name = "mean of 3000 rows", .shape = {3000, 10}, .reduction = "mean", .weight = true},
     {CE, .name = "weights, mean", .shape = {50, 30}, .reduction = "mean", .weight = true},
-    {CE, .name = "everything", .shape = {50, 30}, .reduction = "mean", .weight = true, .smoothing = 0.2,
-     .z_loss = 0.01, .temperature = {true, 2.0f}, .ignore_index = {true, 3}, .typed = true},
+    {CE, .name = "everything", .shape = {50, 30}, .reduction = "mean", .weight = true,
+     .smoothing = 0.2, .z_loss = 0.01, .temperature = {true, 2.0f}, .ignore_index = {true, 3},
+     .typed = true},
     {CE, .name = "everything, f16", .shape = {50, 31}, .reduction = "sum", .weight = true,
-     .smoothing = 0.2, .z_loss = 0.01, .temperature = {true, 2.0f}, .in = ANYMAX_F16, .out = ANYMAX_F16},
+     .smoothing = 0.2, .z_loss = 0.01, .temperature = {true, 2.0f}, .in = ANYMAX_F16,
+     .out = ANYMAX_F16},
     {CE, .name = "ignored 0", .shape = {20, 7}, .ignore_index = {true, 0}, .reduction = "mean"},
-    {CE, .name = "ignored 255, u8", .shape = {20, 7}, .ignore_index = {true, 255}, .index = ANYMAX_U8,
-     .reduction = "mean"},
+    {CE, .name = "ignored 255, u8", .shape = {20, 7}, .ignore_index = {true, 255},
+     .index = ANYMAX_U8, .reduction = "mean"},
     {CE, .name = "probabilities", .shape = {20, 40}, .probabilities = true},
-    {CE, .name = "probabilities, all options", .shape = {20, 40}, .probabilities = true, .weight = true,
-     .smoothing = 0.1, .reduction = "mean", .typed = true},
-    {CE, .name = "probabilities, masked", .shape = {20, 40}, .probabilities = true, .fill = FILL_MASKED},
+    {CE, .name = "probabilities, all options", .shape = {20, 40}, .probabilities = true,
+     .weight = true, .smoothing = 0.1, .reduction = "mean", .typed = true},
+    {CE, .name = "probabilities, masked", .shape = {20, 40}, .probabilities = true,
+     .fill = FILL_MASKED},
     {CE, .name = "loss alone has a gradient", .shape = {9, 40}, .no_up_lse = true, .no_lse = true},
     {CE, .name = "lse alone has a gradient", .shape = {9, 40}, .no_up_loss = true, .typed = true},
     {CE, .name = "in place", .shape = {9, 40}, .in_place = "x"},
@@ -47,11 +52,22 @@ static const op_case table[] = {
     {CE, .name = "added to, bf16", .shape = {9, 41}, .accumulate = true, .in = ANYMAX_BF16,
      .out = ANYMAX_BF16, .reduction = "mean"},
     {CE, .name = "100000 classes", .shape = {2, 100000}},
-    {CE, .name = "100000 classes, all options", .shape = {2, 100000}, .weight = true, .smoothing = 0.1,
-     .z_loss = 0.001, .reduction = "mean"},
-    {.op = "cross_entropy", .name = "axis 1 of 4", .rank = 4, .shape = {2, 21, 6, 5}, .axis_back = 2},
-    {.op = "cross_entropy", .name = "axis 1 of 4, mean, typed", .rank = 4, .shape = {2, 21, 6, 5},
-     .axis_back = 2, .reduction = "mean", .typed = true, .weight = true, .layout_in = LAYOUT_GAPS},
+    {CE, .name = "100000 classes, all options", .shape = {2, 100000}, .weight = true,
+     .smoothing = 0.1, .z_loss = 0.001, .reduction = "mean"},
+    {.op = "cross_entropy",
+     .name = "axis 1 of 4",
+     .rank = 4,
+     .shape = {2, 21, 6, 5},
+     .axis_back = 2},
+    {.op = "cross_entropy",
+     .name = "axis 1 of 4, mean, typed",
+     .rank = 4,
+     .shape = {2, 21, 6, 5},
+     .axis_back = 2,
+     .reduction = "mean",
+     .typed = true,
+     .weight = true,
+     .layout_in = LAYOUT_GAPS},
     {.op = "cross_entropy", .name = "one row of rank 1", .rank = 1, .shape = {77}, .typed = true},
 
     {NCE, .name = "one pair", .shape = {1, 8}},
@@ -62,14 +78,17 @@ static const op_case table[] = {
     {NCE, .name = "plain dot", .shape = {9, 20}, .plain_dot = true, .temperature = {true, 4.0f}},
     {NCE, .name = "f16", .shape = {20, 33}, .in = ANYMAX_F16, .out = ANYMAX_F16, .negatives = 3},
     {NCE, .name = "bf16, strided", .shape = {20, 33}, .in = ANYMAX_BF16, .layout_in = LAYOUT_GAPS},
-    {NCE, .name = "permuted", .shape = {20, 33}, .layout_in = LAYOUT_PERMUTED, .layout_out = LAYOUT_GAPS},
+    {NCE, .name = "permuted", .shape = {20, 33}, .layout_in = LAYOUT_PERMUTED,
+     .layout_out = LAYOUT_GAPS},
     {NCE, .name = "host memory, typed", .shape = {20, 33}, .host = true, .typed = true},
     {NCE, .name = "added to", .shape = {20, 33}, .accumulate = true, .negatives = 3},
     {NCE, .name = "gradient of key alone", .shape = {20, 33}, .only = "grad.key", .negatives = 3},
     {NCE, .name = "gradient of negative alone", .shape = {20, 33}, .only = "grad.negative",
      .negatives = 3, .typed = true},
-    {NCE, .name = "lse alone has a gradient", .shape = {20, 33}, .no_up_loss = true, .negatives = 3},
-    {NCE, .name = "loss alone has a gradient", .shape = {20, 33}, .no_up_lse = true, .no_lse = true},
+    {NCE, .name = "lse alone has a gradient", .shape = {20, 33}, .no_up_loss = true,
+     .negatives = 3},
+    {NCE, .name = "loss alone has a gradient", .shape = {20, 33}, .no_up_lse = true,
+     .no_lse = true},
     {NCE, .name = "300 pairs of length 200", .shape = {300, 200}, .negatives = 77},
 };
 
@@ -82,7 +101,8 @@ END_TEST
 START_TEST(class_counts) {
     for (int64_t n = 2; n < 1200; n = n < 66 ? n + 1 : n * 2 - 61) {
         char name[32];
-        op_case c = {CE, .name = name, .shape = {3, n}, .smoothing = n % 2 ? 0.1 : 0, .weight = n % 3 == 0};
+        op_case c = {CE, .name = name, .shape = {3, n}, .smoothing = n % 2 ? 0.1 : 0,
+                     .weight = n % 3 == 0};
         snprintf(name, sizeof name, "%lld classes", (long long)n);
         op_case_run(&test_main_device, &c, false);
         op_case_run(&test_main_device, &c, true);
@@ -125,7 +145,8 @@ START_TEST(nothing_counts) {
     static const double target[2] = {-100, -100}, zero[6] = {0};
     static const char *const reductions[] = {"none", "sum", "mean"};
     for (int i = 0; i < 6; i++) {
-        trial t = trial_make(&test_main_device, "cross_entropy", "all ignored, %s", reductions[i / 2]);
+        trial t =
+            trial_make(&test_main_device, "cross_entropy", "all ignored, %s", reductions[i / 2]);
         small(&t, target, ANYMAX_I32, reductions[i / 2], zero, zero, i % 2);
         trial_run(&t);
         trial_end(&t);
@@ -133,11 +154,13 @@ START_TEST(nothing_counts) {
 }
 END_TEST
 
-/* A target out of range leaves its row out, raises ANYMAX_ERROR_DATA at the next sync, and does no harm
- * to the call after it. Values beyond 32 bits must not wrap into range. */
+/* A target out of range leaves its row out, raises ANYMAX_ERROR_DATA at the next sync, and does no
+ * harm to the call after it. Values beyond 32 bits must not wrap into range. */
 START_TEST(out_of_range) {
-    static const double bad[][2] = {{3, 1}, {-1, 1}, {1000, 1}, {4294967296.0, 1}, {-4294967295.0, 1}};
-    static const anymax_dtype types[] = {ANYMAX_I32, ANYMAX_I32, ANYMAX_I32, ANYMAX_I64, ANYMAX_I64};
+    static const double bad[][2] = {
+        {3, 1}, {-1, 1}, {1000, 1}, {4294967296.0, 1}, {-4294967295.0, 1}};
+    static const anymax_dtype types[] = {ANYMAX_I32, ANYMAX_I32, ANYMAX_I32, ANYMAX_I64,
+                                         ANYMAX_I64};
     const double log3 = log(3), third = 1.0 / 3;
     double loss[2] = {0, log3}, grad[6] = {0, 0, 0, third, -2 * third, third};
     static const double good[2] = {2, 1};

@@ -1,5 +1,5 @@
-/* Accuracy where the plain formulas lose it, with the numbers that are promised. Every case runs short
- * and long (so that rows are also split), on whole rows and across strided ones. */
+/* Accuracy where the plain formulas lose it, with the numbers that are promised. Every case runs
+ * short and long (so that rows are also split), on whole rows and across strided ones. */
 #include "support/cases.h"
 #include "support/numbers.h"
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs an operation on one f32 row of n numbers (or its `inner` equal neighbours, row axis first) and
- * returns the first row of the output. */
+/* Runs an operation on one f32 row of n numbers (or its `inner` equal neighbours, row axis first)
+ * and returns the first row of the output. */
 typedef struct row_run {
     const char *op;
     int64_t n, inner;
@@ -37,8 +37,10 @@ static void run_row(const row_run *run, double *out) {
     if (run->alpha.set) trial_float(&t, "alpha", run->alpha.value);
     if (run->up) {
         repeat(run->up, single ? 1 : run->n, run->inner, wide);
-        if (single) trial_input(&t, "up.y", ANYMAX_F32, 1, &rows, LAYOUT_PACKED, wide);
-        else trial_input(&t, "up.y", ANYMAX_F32, 2, shape, LAYOUT_PACKED, wide);
+        if (single)
+            trial_input(&t, "up.y", ANYMAX_F32, 1, &rows, LAYOUT_PACKED, wide);
+        else
+            trial_input(&t, "up.y", ANYMAX_F32, 2, shape, LAYOUT_PACKED, wide);
         result = trial_output(&t, "grad.x", ANYMAX_F32, 2, shape, LAYOUT_PACKED, NULL);
     } else if (single) {
         result = trial_output(&t, "y", ANYMAX_F32, 1, &rows, LAYOUT_PACKED, NULL);
@@ -61,17 +63,18 @@ static const int64_t inners[] = {1, 37};
 
 /* ---------------------------------------------------------------- two equal logits */
 
-/* log_softmax([v, v]) is -ln 2 to 2 ulp, logsumexp([v, v]) is v + ln 2 to one rounding, up to 1e8. */
+/* log_softmax([v, v]) is -ln 2 to 2 ulp, logsumexp([v, v]) is v + ln 2 to one rounding, up to 1e8.
+ */
 START_TEST(two_equal) {
-    static const double values[] = {0,     1,    -1,   17.3, -300.7, 1e4,  -1e4, 12345.678,
-                                    1e6,   -1e6, 1e7,  3e7,  -5e7,   1e8,  -1e8, 88.9};
+    static const double values[] = {0,   1,    -1,  17.3, -300.7, 1e4, -1e4, 12345.678,
+                                    1e6, -1e6, 1e7, 3e7,  -5e7,   1e8, -1e8, 88.9};
     for (int i = 0; i < COUNT(values) * COUNT(inners); i++) {
         double v = number_round(ANYMAX_F32, values[i / 2]), x[2] = {v, v}, y[2];
         row_run run = {.op = "log_softmax", .n = 2, .inner = inners[i % 2], .x = x};
         run_row(&run, y);
         for (int k = 0; k < 2; k++)
-            ck_assert_msg(ulps(y[k], -log(2)) <= 2, "log_softmax([%g, %g])[%d] = %.9g: %.3g ulp", v, v, k,
-                          y[k], ulps(y[k], -log(2)));
+            ck_assert_msg(ulps(y[k], -log(2)) <= 2, "log_softmax([%g, %g])[%d] = %.9g: %.3g ulp", v,
+                          v, k, y[k], ulps(y[k], -log(2)));
         run.op = "logsumexp";
         run_row(&run, y);
         /* one rounding, of a sum whose parts are correct to half an ulp each */
@@ -91,19 +94,21 @@ static double *peaked(int64_t n, double peak, double base) {
     double *x = malloc((size_t)n * sizeof *x);
     rng r = rng_make(test_seed(), (uint64_t)n);
     ck_assert_ptr_nonnull(x);
-    for (int64_t k = 0; k < n; k++) x[k] = number_round(ANYMAX_F32, base + rng_uniform(&r, -0.5, 0));
+    for (int64_t k = 0; k < n; k++)
+        x[k] = number_round(ANYMAX_F32, base + rng_uniform(&r, -0.5, 0));
     x[n / 2] = number_round(ANYMAX_F32, base + peak);
     return x;
 }
 
-/* The small probabilities, and log_softmax of the large one (about -2e-9 for each other entry, not 0),
- * keep their relative accuracy. */
+/* The small probabilities, and log_softmax of the large one (about -2e-9 for each other entry, not
+ * 0), keep their relative accuracy. */
 START_TEST(peak_of_20) {
     int64_t n = lengths[_i];
     for (int i = 0; i < 2; i++) {
         int64_t inner = n > 1000 ? 1 : inners[i], at = n / 2;
         double *x = peaked(n, 20, 0), *y = malloc((size_t)n * sizeof *y), rest = 0;
-        double bound = 6e-6 + ldexp(sqrt((double)n), -27); /* exp's argument of 20 rounds to 20 * 2^-24 */
+        double bound =
+            6e-6 + ldexp(sqrt((double)n), -27); /* exp's argument of 20 rounds to 20 * 2^-24 */
         row_run run = {.op = "softmax", .n = n, .inner = inner, .x = x};
         for (int64_t k = 0; k < n; k++)
             if (k != at) rest += exp(x[k] - x[at]);
@@ -115,15 +120,16 @@ START_TEST(peak_of_20) {
         }
         run.op = "log_softmax";
         run_row(&run, y);
-        ck_assert_msg(fabs(y[at] / -log1p(rest) - 1) <= bound, "log_softmax at the peak: %.9g, want %.9g",
-                      y[at], -log1p(rest));
+        ck_assert_msg(fabs(y[at] / -log1p(rest) - 1) <= bound,
+                      "log_softmax at the peak: %.9g, want %.9g", y[at], -log1p(rest));
         free(x);
         free(y);
     }
 }
 END_TEST
 
-/* Of the largest entry. In a flat row each of n entries is rounded, and so is the mean that all share. */
+/* Of the largest entry. In a flat row each of n entries is rounded, and so is the mean that all
+ * share. */
 static double sum_bound(int64_t n, double peak) {
     return ldexp(8 + 2 * (peak < 17 ? (double)n : sqrt((double)n)), -24);
 }
@@ -137,14 +143,16 @@ START_TEST(gradient_sums_softmax) {
     for (int64_t k = 0; k < n; k++) up[k] = number_round(ANYMAX_F32, 3 + rng_normal(&r));
     for (int i = 0; i < COUNT(peaks) * COUNT(inners); i++) {
         double *x = peaked(n, peaks[i / 2], 0), sum = 0, most = 0, bound;
-        row_run run = {.op = "softmax", .n = n, .inner = n > 1000 ? 1 : inners[i % 2], .x = x, .up = up};
+        row_run run = {
+            .op = "softmax", .n = n, .inner = n > 1000 ? 1 : inners[i % 2], .x = x, .up = up};
         run_row(&run, g);
         for (int64_t k = 0; k < n; k++) {
             sum += g[k];
             most = fmax(most, fabs(g[k]));
         }
         bound = sum_bound(n, peaks[i / 2]) * most;
-        ck_assert_msg(fabs(sum) <= bound, "%lld columns, peak %g: the gradients sum to %g, the largest is %g",
+        ck_assert_msg(fabs(sum) <= bound,
+                      "%lld columns, peak %g: the gradients sum to %g, the largest is %g",
                       (long long)n, peaks[i / 2], sum, most);
         if (peaks[i / 2] == 20)
             ck_assert_msg(fabs(g[n / 2]) > 0, "the gradient of the peak vanished");
@@ -155,8 +163,8 @@ START_TEST(gradient_sums_softmax) {
 }
 END_TEST
 
-/* The same of cross_entropy, with the target at the peak and elsewhere: the target's gradient is minus
- * the sum of the others, never p - 1. */
+/* The same of cross_entropy, with the target at the peak and elsewhere: the target's gradient is
+ * minus the sum of the others, never p - 1. */
 static void sums_cross_entropy(int64_t n, double peak, int64_t target, double smoothing) {
     static const double one = 1;
     int64_t shape[2] = {1, n}, rows = 1;
@@ -174,15 +182,17 @@ static void sums_cross_entropy(int64_t n, double peak, int64_t target, double sm
         sum += g->value[k];
         most = fmax(most, fabs(g->value[k]));
     }
-    ck_assert_msg(fabs(sum) <= sum_bound(n, peak) * most,
-                  "cross_entropy, %lld classes, peak %g, target %lld: gradients sum to %g, the largest is %g",
-                  (long long)n, peak, (long long)target, sum, most);
+    ck_assert_msg(
+        fabs(sum) <= sum_bound(n, peak) * most,
+        "cross_entropy, %lld classes, peak %g, target %lld: gradients sum to %g, the largest is %g",
+        (long long)n, peak, (long long)target, sum, most);
     if (peak == 20 && target == n / 2 && smoothing == 0) {
         double rest = 0;
         for (int64_t k = 0; k < n; k++)
             if (k != target) rest += exp(x[k] - x[target]);
         ck_assert_msg(fabs(g->value[target] / (-rest / (1 + rest)) - 1) <= 1e-5,
-                      "the target's gradient is %.9g, want %.9g", g->value[target], -rest / (1 + rest));
+                      "the target's gradient is %.9g, want %.9g", g->value[target],
+                      -rest / (1 + rest));
     }
     trial_end(&t);
     free(x);
@@ -206,7 +216,8 @@ START_TEST(offset_and_scale) {
     static const double x[6] = {10000, 10000.5, 9999.25, 10001.0, 9998.125, 10000.75};
     double scale = number_round(ANYMAX_F32, 0.3), y[6], sum = 0;
     for (int i = 0; i < COUNT(inners); i++) {
-        row_run run = {.op = "softmax", .n = 6, .inner = inners[i], .x = x, .scale = anymax_some(0.3f)};
+        row_run run = {
+            .op = "softmax", .n = 6, .inner = inners[i], .x = x, .scale = anymax_some(0.3f)};
         run_row(&run, y);
         sum = 0;
         for (int k = 0; k < 6; k++) sum += exp(scale * (x[k] - 10001));
@@ -221,7 +232,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- entmax near softmax */
 
-/* entmax is softmax at alpha = 1 and continuous there, in both directions; its gradients are finite. */
+/* entmax is softmax at alpha = 1 and continuous there, in both directions; its gradients are
+ * finite. */
 START_TEST(entmax_near_softmax) {
     static const float alphas[] = {1.0f, 1.0000001f, 1.000001f, 1.00001f, 1.0001f, 1.001f};
     enum { N = 40 };
@@ -247,8 +259,9 @@ START_TEST(entmax_near_softmax) {
         for (int k = 0; k < N; k++) {
             ck_assert_msg(fabs(y[k] - soft[k]) <= bound * fmax(soft[k], 1e-3),
                           "alpha %.8g: y[%d] = %.9g, softmax %.9g", 1 + a, k, y[k], soft[k]);
-            ck_assert_msg(fabs(g[k] - soft_grad[k]) <= bound, "alpha %.8g: gradient[%d] = %.9g, softmax %.9g",
-                          1 + a, k, g[k], soft_grad[k]);
+            ck_assert_msg(fabs(g[k] - soft_grad[k]) <= bound,
+                          "alpha %.8g: gradient[%d] = %.9g, softmax %.9g", 1 + a, k, g[k],
+                          soft_grad[k]);
         }
     }
 }

@@ -1,6 +1,7 @@
-/* The arithmetic of the planner, without the memory that it plans for: every launch stays inside the
- * device's limits and 32-bit indices, addresses what it should, and all launches together cover each
- * element once, from a few rows in ranges of a few hundred bytes up to 2^31 rows. Needs no device. */
+/* The arithmetic of the planner, without the memory that it plans for: every launch stays inside
+ * the device's limits and 32-bit indices, addresses what it should, and all launches together cover
+ * each element once, from a few rows in ranges of a few hundred bytes up to 2^31 rows. Needs no
+ * device. */
 #include "plan_row.h"
 
 #include <check.h>
@@ -97,11 +98,14 @@ static bool check_bindings(watch *w, const am_row_launch *l) {
         const am_binding *b = &l->binding[s];
         if (b->memory == NULL) continue;
         used |= 1u << am_nibble(l->args.binds, s);
-        if (b->offset_bytes % w->limits->offset_align) return wrong(w, "unaligned", s, (long long)b->offset_bytes);
-        if (b->span_bytes > w->limits->range_bytes) return wrong(w, "beyond the range", s, (long long)b->span_bytes);
+        if (b->offset_bytes % w->limits->offset_align)
+            return wrong(w, "unaligned", s, (long long)b->offset_bytes);
+        if (b->span_bytes > w->limits->range_bytes)
+            return wrong(w, "beyond the range", s, (long long)b->span_bytes);
     }
     for (uint32_t i = 0; i < 16; i++)
-        if (used >> i & 1 && i >= w->limits->bindings) return wrong(w, "too many bindings", i, w->limits->bindings);
+        if (used >> i & 1 && i >= w->limits->bindings)
+            return wrong(w, "too many bindings", i, w->limits->bindings);
     return true;
 }
 
@@ -109,7 +113,8 @@ static anymax_status on_row(void *user, const am_row_launch *l) {
     watch *w = user;
     const am_row_args *a = &l->args;
     int64_t from = (int64_t)a->part0 * a->part_len, to = from + (int64_t)a->parts * a->part_len;
-    bool finish = (a->stages & AM_STAGE_FINISH) != 0, elements = w->program->elements, few = w->covered != NULL;
+    bool finish = (a->stages & AM_STAGE_FINISH) != 0, elements = w->program->elements,
+         few = w->covered != NULL;
     w->launches++;
     if (to > a->n) to = a->n;
     if (a->rows <= 0 || a->n != w->request->n || to <= from || a->d0 <= 0 || a->d1 <= 0)
@@ -147,9 +152,15 @@ static am_limits limits_of(uint64_t range, uint32_t align, uint32_t bindings) {
     return l;
 }
 
-static anymax_status plan(watch *w, const am_row_request *q, const am_limits *l, const am_pretend *pretend) {
-    am_sink sink = {.limits = l, .pretend = pretend, .workspace = WORKSPACE, .partial_bytes = 256,
-                    .user = w, .row = on_row, .copy = on_copy};
+static anymax_status plan(watch *w, const am_row_request *q, const am_limits *l,
+                          const am_pretend *pretend) {
+    am_sink sink = {.limits = l,
+                    .pretend = pretend,
+                    .workspace = WORKSPACE,
+                    .partial_bytes = 256,
+                    .user = w,
+                    .row = on_row,
+                    .copy = on_copy};
     w->request = q;
     w->limits = l;
     w->program = &am_program_table[q->program];
@@ -159,7 +170,8 @@ static anymax_status plan(watch *w, const am_row_request *q, const am_limits *l,
 }
 
 /* softmax of `rank` outer dimensions; x has gaps (or is permuted), y is packed. */
-static am_row_request request(uint32_t rank, const int64_t *outer, int64_t n, uint32_t bytes, int gaps) {
+static am_row_request request(uint32_t rank, const int64_t *outer, int64_t n, uint32_t bytes,
+                              int gaps) {
     am_row_request q;
     memset(&q, 0, sizeof q);
     q.program = AM_PROGRAM_softmax_forward;
@@ -190,15 +202,17 @@ START_TEST(every_element_once) {
     static const struct {
         uint32_t rank;
         int64_t outer[5], n;
-    } shapes[] = {{0, {0}, 50},         {1, {9}, 17},     {2, {5, 7}, 6},        {3, {3, 4, 5}, 7},
-                  {4, {2, 3, 2, 3}, 5}, {5, {2, 2, 3, 2, 2}, 3}, {1, {2}, 700}};
+    } shapes[] = {{0, {0}, 50},      {1, {9}, 17},         {2, {5, 7}, 6},
+                  {3, {3, 4, 5}, 7}, {4, {2, 3, 2, 3}, 5}, {5, {2, 2, 3, 2, 2}, 3},
+                  {1, {2}, 700}};
     uint32_t align = aligns[_i % 4], bindings = _i / 4 % 2 ? 4 : 8;
     for (int s = 0; s < (int)(sizeof shapes / sizeof shapes[0]); s++)
         for (int k = 0; k < 16; k++) {
             am_limits l = limits_of(ranges[k % 4] + 2 * align, align, bindings);
             am_pretend forced = {0};
             watch w = {0};
-            am_row_request q = request(shapes[s].rank, shapes[s].outer, shapes[s].n, k & 4 ? 2 : 4, k & 8);
+            am_row_request q =
+                request(shapes[s].rank, shapes[s].outer, shapes[s].n, k & 4 ? 2 : 4, k & 8);
             anymax_status status;
             size_t count;
             if (k % 3 == 1) forced.skeleton = AM_SKELETON_SPLIT;
@@ -214,10 +228,13 @@ START_TEST(every_element_once) {
                 free(w.covered);
                 continue;
             }
-            ck_assert_msg(status == ANYMAX_OK, "shape %d, variation %d: %s", s, k, anymax_error_message());
-            ck_assert_msg(w.text[0] == 0, "shape %d, variation %d, alignment %u: %s", s, k, align, w.text);
+            ck_assert_msg(status == ANYMAX_OK, "shape %d, variation %d: %s", s, k,
+                          anymax_error_message());
+            ck_assert_msg(w.text[0] == 0, "shape %d, variation %d, alignment %u: %s", s, k, align,
+                          w.text);
             for (size_t i = 0; i < count; i++)
-                ck_assert_msg(w.covered[i] == 1, "shape %d, variation %d: element %zu written %d times", s, k, i,
+                ck_assert_msg(w.covered[i] == 1,
+                              "shape %d, variation %d: element %zu written %d times", s, k, i,
                               w.covered[i]);
             free(w.covered);
         }
@@ -232,8 +249,8 @@ static void huge(const char *name, const am_row_request *q, uint64_t range) {
     watch w = {0};
     ck_assert_msg(plan(&w, q, &l, &none) == ANYMAX_OK, "%s: %s", name, anymax_error_message());
     ck_assert_msg(w.text[0] == 0, "%s: %s", name, w.text);
-    ck_assert_msg(w.finished == w.rows * q->n, "%s: %lld of %lld elements", name, (long long)w.finished,
-                  (long long)(w.rows * q->n));
+    ck_assert_msg(w.finished == w.rows * q->n, "%s: %lld of %lld elements", name,
+                  (long long)w.finished, (long long)(w.rows * q->n));
 }
 
 START_TEST(huge_sizes) {
@@ -260,7 +277,8 @@ START_TEST(huge_sizes) {
 }
 END_TEST
 
-/* Rows 2^30 elements apart, and a row whose elements are 2^20 apart: the stride alone fills the range. */
+/* Rows 2^30 elements apart, and a row whose elements are 2^20 apart: the stride alone fills the
+ * range. */
 START_TEST(huge_strides) {
     int64_t outer = 3;
     am_row_request q = request(1, &outer, 8, 4, 0);
@@ -278,7 +296,8 @@ END_TEST
 
 /* Longer rows are refused, not wrapped. */
 START_TEST(too_long) {
-    static const int64_t lengths[] = {2147483647, ((int64_t)1 << 31) + 8, ((int64_t)1 << 32) + 8, INT64_MAX / 8};
+    static const int64_t lengths[] = {2147483647, ((int64_t)1 << 31) + 8, ((int64_t)1 << 32) + 8,
+                                      INT64_MAX / 8};
     for (int i = 0; i < 4; i++) {
         am_row_request q = request(0, NULL, lengths[i], 4, 0);
         am_limits l = limits_of((uint64_t)1 << 31, 16, 8);

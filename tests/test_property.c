@@ -1,6 +1,6 @@
 /* What must hold whatever the formula: rows sum to one, a shift changes nothing, permuted in means
- * permuted out, masked means absent, gradients are slopes; and the same bits twice, on another thread
- * count, on other neighbours, from host memory and from a buffer. */
+ * permuted out, masked means absent, gradients are slopes; and the same bits twice, on another
+ * thread count, on other neighbours, from host memory and from a buffer. */
 #include "support/cases.h"
 #include "support/numbers.h"
 
@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const ops[] = {"softmax", "log_softmax",    "logsumexp",             "entmax15",
-                                  "entmax",  "gumbel_softmax", "logit_adjusted_softmax"};
+static const char *const ops[] = {
+    "softmax",        "log_softmax",           "logsumexp", "entmax15", "entmax",
+    "gumbel_softmax", "logit_adjusted_softmax"};
 
 /* ---------------------------------------------------------------- one map on given rows */
 
@@ -33,8 +34,8 @@ static void give(trial *t, const double *x, int64_t n, const double *extra) {
         trial_input(t, "prior", ANYMAX_F32, 1, &n, LAYOUT_PACKED, extra);
 }
 
-static void run_map(const char *op, const char *what, const double *x, int64_t n, const double *extra,
-                    const double *want, double *got) {
+static void run_map(const char *op, const char *what, const double *x, int64_t n,
+                    const double *extra, const double *want, double *got) {
     int64_t shape[2] = {ROWS, n};
     trial t = trial_make(&test_main_device, op, "%s", what);
     probe *y;
@@ -77,7 +78,8 @@ START_TEST(sums_to_one) {
     run_map(op, "rows sum to one", m.x, N, m.extra, m.y, y);
     for (int r = 0; r < ROWS; r++) {
         double sum = 0;
-        for (int k = 0; k < N; k++) sum += strcmp(op, "log_softmax") ? y[r * N + k] : exp(y[r * N + k]);
+        for (int k = 0; k < N; k++)
+            sum += strcmp(op, "log_softmax") ? y[r * N + k] : exp(y[r * N + k]);
         ck_assert_msg(fabs(sum - 1) <= ldexp(16, -24), "%s: row %d sums to %.9g", op, r, sum);
     }
 }
@@ -121,8 +123,8 @@ START_TEST(masked_is_absent) {
         extra[k] = m.extra[k / 3];
         want[i] = hidden ? (logs ? -(double)INFINITY : 0) : m.y[from];
     }
-    run_map(ops[_i], "masked elements between the others", x, WIDE, extra, single(ops[_i]) ? m.y : want,
-            NULL);
+    run_map(ops[_i], "masked elements between the others", x, WIDE, extra,
+            single(ops[_i]) ? m.y : want, NULL);
 }
 END_TEST
 
@@ -131,7 +133,8 @@ START_TEST(gradient_is_slope) {
     const char *op = ops[_i];
     int64_t shape[2] = {ROWS, N};
     rows m;
-    double up[TOTAL], moved[TOTAL], noise[TOTAL], low[TOTAL], high[TOTAL], slope = 0, along = 0, size = 0;
+    double up[TOTAL], moved[TOTAL], noise[TOTAL], low[TOTAL], high[TOTAL], slope = 0, along = 0,
+                                                                           size = 0;
     double direction[TOTAL], step = 1e-6;
     size_t outputs = single(op) ? ROWS : TOTAL;
     rng r = rng_make(test_seed(), 8);
@@ -163,8 +166,8 @@ START_TEST(gradient_is_slope) {
         size += fabs(g->value[i] * direction[i]);
     }
     trial_end(&t);
-    ck_assert_msg(fabs(along - slope) <= 2e-5 * size, "%s: the gradient gives %.9g, the slope is %.9g", op,
-                  along, slope);
+    ck_assert_msg(fabs(along - slope) <= 2e-5 * size,
+                  "%s: the gradient gives %.9g, the slope is %.9g", op, along, slope);
 }
 END_TEST
 
@@ -174,13 +177,26 @@ static const op_case again[] = {
     {.name = "bits, short rows", .op = "softmax", .rank = 2, .shape = {1000, 9}},
     {.name = "bits, rows", .op = "softmax", .rank = 2, .shape = {40, 1300}},
     {.name = "bits, one long row", .op = "softmax", .rank = 2, .shape = {1, 400000}},
-    {.name = "bits, strided axis", .op = "log_softmax", .rank = 3, .shape = {5, 60, 70}, .axis_back = 1},
+    {.name = "bits, strided axis",
+     .op = "log_softmax",
+     .rank = 3,
+     .shape = {5, 60, 70},
+     .axis_back = 1},
     {.name = "bits, long rows", .op = "logsumexp", .rank = 2, .shape = {3, 100000}},
     {.name = "bits, entmax15", .op = "entmax15", .rank = 2, .shape = {30, 3000}},
     {.name = "bits, entmax", .op = "entmax", .rank = 2, .shape = {50, 300}, .row_alpha = true},
-    {.name = "bits, mean", .op = "cross_entropy", .rank = 2, .shape = {5000, 11}, .reduction = "mean",
-     .weight = true, .smoothing = 0.1},
-    {.name = "bits, products", .op = "infonce_loss", .rank = 2, .shape = {130, 70}, .symmetric = true},
+    {.name = "bits, mean",
+     .op = "cross_entropy",
+     .rank = 2,
+     .shape = {5000, 11},
+     .reduction = "mean",
+     .weight = true,
+     .smoothing = 0.1},
+    {.name = "bits, products",
+     .op = "infonce_loss",
+     .rank = 2,
+     .shape = {130, 70},
+     .symmetric = true},
 };
 
 START_TEST(twice) {
@@ -216,7 +232,8 @@ START_TEST(thread_counts) {
             bits = op_case_run(&d, &again[_i], way);
             test_device_close(&d);
             if (i == 0) first = bits;
-            ck_assert_msg(bits == first, "%s: %u threads gave other bits than one", again[_i].name, counts[i]);
+            ck_assert_msg(bits == first, "%s: %u threads gave other bits than one", again[_i].name,
+                          counts[i]);
         }
     }
 }

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-static const char *const ops[] = {"softmax",      "log_softmax",   "logsumexp",
-                                  "entmax15",     "entmax",        "gumbel_softmax",
+static const char *const ops[] = {"softmax",       "log_softmax",  "logsumexp",
+                                  "entmax15",      "entmax",       "gumbel_softmax",
                                   "cross_entropy", "infonce_loss", "logit_adjusted_softmax"};
 
 #define CASES 16

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const ops[] = {"softmax",      "log_softmax",    "logsumexp",
-                                  "entmax15",     "entmax",         "gumbel_softmax",
-                                  "cross_entropy", "infonce_loss",  "logit_adjusted_softmax"};
+static const char *const ops[] = {"softmax",       "log_softmax",  "logsumexp",
+                                  "entmax15",      "entmax",       "gumbel_softmax",
+                                  "cross_entropy", "infonce_loss", "logit_adjusted_softmax"};
 
 static const double *values(const golden_case *c, const char *name) {
     const golden_tensor *t = golden_find(c, name);
@@ -82,7 +82,7 @@ static void compare(const char *op, const golden_case *c, const golden_tensor *t
         if (isfinite(t->value[i])) top = fmax(top, fabs(t->value[i]));
     for (size_t i = 0; i < t->count; i++) {
         double want = t->value[i];
-        bool same = isnan(want) ? isnan(got[i])
+        bool same = isnan(want)   ? isnan(got[i])
                     : isinf(want) ? got[i] == want
                                   : fabs(got[i] - want) <= bound * top;
         ck_assert_msg(same, "%s/%s/%s[%zu]: reference %.17g, file %.17g", op, c->name, t->name, i,

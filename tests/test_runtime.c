@@ -1,5 +1,5 @@
-/* Devices, selectors, buffers, streams, errors, threads, the registry. What needs a process of its own
- * (exit with live objects, missing loaders, damaged caches) is in process.sh. */
+/* Devices, selectors, buffers, streams, errors, threads, the registry. What needs a process of its
+ * own (exit with live objects, missing loaders, damaged caches) is in process.sh. */
 #include "support/cases.h"
 #include "support/numbers.h"
 
@@ -20,7 +20,8 @@ typedef struct walk {
 static bool visit(void *user, const anymax_device_info *info, const char *reason) {
     walk *w = user;
     if (info == NULL) {
-        ck_assert_msg(reason != NULL && strlen(reason) > 5, "a backend without devices gives a reason");
+        ck_assert_msg(reason != NULL && strlen(reason) > 5,
+                      "a backend without devices gives a reason");
         w->reasons++;
     } else {
         ck_assert_ptr_null(reason);
@@ -47,8 +48,10 @@ static anymax_status open_as(const char *selector, char *opened, size_t size) {
     anymax_device_desc desc = {.selector = selector};
     anymax_device *device = NULL;
     anymax_status status = anymax_device_open(&desc, &device);
-    if (status == ANYMAX_OK) snprintf(opened, size, "%s", anymax_device_get_info(device)->selector);
-    else ck_assert_ptr_null(device);
+    if (status == ANYMAX_OK)
+        snprintf(opened, size, "%s", anymax_device_get_info(device)->selector);
+    else
+        ck_assert_ptr_null(device);
     anymax_device_release(device);
     return status;
 }
@@ -68,18 +71,22 @@ START_TEST(selectors) {
     if (info->uuid[0]) ck_assert_int_eq(open_as(info->uuid, opened, sizeof opened), ANYMAX_OK);
     for (i = 1; info->name[i]; i++) form[i - 1] = (char)toupper((unsigned char)info->name[i]);
     form[i - 1] = 0; /* the name without its first letter, in capitals */
-    ck_assert_msg(open_as(form, opened, sizeof opened) == ANYMAX_OK, "'%s': %s", form, anymax_error_message());
+    ck_assert_msg(open_as(form, opened, sizeof opened) == ANYMAX_OK, "'%s': %s", form,
+                  anymax_error_message());
 }
 END_TEST
 
 START_TEST(selectors_in_vain) {
-    static const char *const none[] = {"no such device", "opencl:99", "vulkan:99", "cpu:1", "opencl:",
-                                       "ffffffff-ffff-ffff-ffff-ffffffffffff"};
+    static const char *const none[] = {"no such device", "opencl:99",
+                                       "vulkan:99",      "cpu:1",
+                                       "opencl:",        "ffffffff-ffff-ffff-ffff-ffffffffffff"};
     anymax_device_desc desc = {0};
     char opened[64];
     for (int i = 0; i < COUNT(none); i++) {
-        ck_assert_msg(open_as(none[i], opened, sizeof opened) == ANYMAX_ERROR_NOT_FOUND, "'%s'", none[i]);
-        ck_assert_msg(strstr(anymax_error_message(), none[i]) != NULL, "%s", anymax_error_message());
+        ck_assert_msg(open_as(none[i], opened, sizeof opened) == ANYMAX_ERROR_NOT_FOUND, "'%s'",
+                      none[i]);
+        ck_assert_msg(strstr(anymax_error_message(), none[i]) != NULL, "%s",
+                      anymax_error_message());
     }
     ck_assert_int_eq(anymax_device_open(&desc, NULL), ANYMAX_ERROR_INVALID);
     /* "gpu" never takes a processor */
@@ -93,13 +100,15 @@ START_TEST(selectors_in_vain) {
 END_TEST
 
 START_TEST(pretended_grammar) {
-    static const char *const wrong[] = {"skeleton=round", "groups", "groups=-1", "groups=x", "nonsense=1",
-                                        "shared=16q", "level=v9", "groups=1,,", "=1", "range=99999999999999999999"};
+    static const char *const wrong[] = {
+        "skeleton=round", "groups",   "groups=-1",  "groups=x", "nonsense=1",
+        "shared=16q",     "level=v9", "groups=1,,", "=1",       "range=99999999999999999999"};
     anymax_device_desc desc = {.selector = test_selector()};
     for (int i = 0; i < COUNT(wrong); i++) {
         anymax_device *device = NULL;
         desc.pretend = wrong[i];
-        ck_assert_msg(anymax_device_open(&desc, &device) == ANYMAX_ERROR_INVALID, "'%s' was taken", wrong[i]);
+        ck_assert_msg(anymax_device_open(&desc, &device) == ANYMAX_ERROR_INVALID, "'%s' was taken",
+                      wrong[i]);
         ck_assert(strlen(anymax_error_message()) > 10);
         anymax_device_release(device);
     }
@@ -151,13 +160,15 @@ START_TEST(release_with_work) {
     enum { N = 5000 };
     static float x[N], y[N];
     int64_t n = N;
-    anymax_tensor tx = anymax_host_tensor(x, ANYMAX_F32, 1, &n), ty = anymax_host_tensor(y, ANYMAX_F32, 1, &n);
+    anymax_tensor tx = anymax_host_tensor(x, ANYMAX_F32, 1, &n),
+                  ty = anymax_host_tensor(y, ANYMAX_F32, 1, &n);
     anymax_map m = {ANYMAX_SOFTMAX};
     anymax_stream *stream;
     for (int i = 0; i < 10; i++) {
         ck_assert_int_eq(anymax_stream_create(test_main_device.device, NULL, &stream), ANYMAX_OK);
         ck_assert_ptr_eq(anymax_stream_device(stream), test_main_device.device);
-        for (int k = 0; k < 5; k++) ck_assert_int_eq(anymax_map_forward(stream, &m, &tx, &ty), ANYMAX_OK);
+        for (int k = 0; k < 5; k++)
+            ck_assert_int_eq(anymax_map_forward(stream, &m, &tx, &ty), ANYMAX_OK);
         anymax_stream_release(stream);
         ck_assert(fabs(y[N - 1] * N - 1) < 1e-5);
         y[N - 1] = 0;
@@ -168,13 +179,15 @@ END_TEST
 /* ---------------------------------------------------------------- buffers */
 
 START_TEST(buffer_copies) {
-    static const size_t places[][2] = {{0, 1}, {1, 1}, {3, 2}, {0, 1000}, {1, 998}, {7, 13}, {997, 3}};
+    static const size_t places[][2] = {{0, 1},   {1, 1},  {3, 2},  {0, 1000},
+                                       {1, 998}, {7, 13}, {997, 3}};
     unsigned char image[1000], other[1000], back[1000];
     anymax_stream *s = test_main_device.stream;
     anymax_buffer *b;
     ck_assert_int_eq(anymax_buffer_create(test_main_device.device, 0, &b), ANYMAX_ERROR_INVALID);
     ck_assert_int_eq(anymax_buffer_create(test_main_device.device, sizeof image, &b), ANYMAX_OK);
-    for (size_t i = 0; i < sizeof image; i++) image[i] = (unsigned char)(i * 7), other[i] = (unsigned char)(i * 11 + 1);
+    for (size_t i = 0; i < sizeof image; i++)
+        image[i] = (unsigned char)(i * 7), other[i] = (unsigned char)(i * 11 + 1);
     ck_assert_int_eq(anymax_buffer_write(s, b, 0, image, sizeof image), ANYMAX_OK);
     for (int i = 0; i < COUNT(places); i++) {
         size_t at = places[i][0], size = places[i][1];
@@ -197,7 +210,8 @@ END_TEST
 
 /* Running out of memory is a status, after which the device works as before. */
 START_TEST(out_of_memory) {
-    op_case c = {.name = "after running out of memory", .op = "softmax", .rank = 2, .shape = {3, 70}};
+    op_case c = {
+        .name = "after running out of memory", .op = "softmax", .rank = 2, .shape = {3, 70}};
     anymax_buffer *b = NULL;
     test_device d;
     ck_assert_int_eq(anymax_buffer_create(test_main_device.device, (size_t)1 << 46, &b),
@@ -222,12 +236,13 @@ END_TEST
 /* ---------------------------------------------------------------- errors, version */
 
 START_TEST(errors_and_version) {
-    ck_assert_uint_eq(anymax_version(), ANYMAX_VERSION_MAJOR * 1000000 + ANYMAX_VERSION_MINOR * 1000 +
-                                            ANYMAX_VERSION_PATCH);
+    ck_assert_uint_eq(anymax_version(), ANYMAX_VERSION_MAJOR * 1000000 +
+                                            ANYMAX_VERSION_MINOR * 1000 + ANYMAX_VERSION_PATCH);
     for (int s = 0; s <= 7; s++) {
         ck_assert(strlen(anymax_status_string((anymax_status)s)) > 1);
         for (int k = 0; k < s; k++)
-            ck_assert_str_ne(anymax_status_string((anymax_status)s), anymax_status_string((anymax_status)k));
+            ck_assert_str_ne(anymax_status_string((anymax_status)s),
+                             anymax_status_string((anymax_status)k));
     }
     ck_assert_ptr_nonnull(anymax_status_string((anymax_status)12345));
     ck_assert_uint_eq(anymax_dtype_size(ANYMAX_F32), 4);
@@ -268,7 +283,8 @@ typedef struct worker {
     float sum;
 } worker;
 
-/* Mixed operations of several shapes on a stream of one's own; the numbers must be one's own too. */
+/* Mixed operations of several shapes on a stream of one's own; the numbers must be one's own too.
+ */
 static void work(void *user) {
     worker *w = user;
     float x[COLUMNS], y[COLUMNS];
@@ -313,11 +329,14 @@ END_TEST
 
 static void check_param(const anymax_op_info *op, const anymax_op_param *p) {
     bool also = p->also == NULL;
-    ck_assert_msg(p->type > ANYMAX_VALUE_ABSENT && p->type <= ANYMAX_VALUE_LIST, "%s: %s", op->name, p->name);
-    ck_assert_msg(p->standard != NULL && p->range != NULL, "%s: %s lacks a default or a range", op->name, p->name);
+    ck_assert_msg(p->type > ANYMAX_VALUE_ABSENT && p->type <= ANYMAX_VALUE_LIST, "%s: %s", op->name,
+                  p->name);
+    ck_assert_msg(p->standard != NULL && p->range != NULL, "%s: %s lacks a default or a range",
+                  op->name, p->name);
     for (int i = 0; i < ANYMAX_OP_MAX_TENSORS && op->inputs[i].name; i++)
         if (p->also && strcmp(p->also, op->inputs[i].name) == 0) also = true;
-    ck_assert_msg(also, "%s: %s is given by an input '%s' that does not exist", op->name, p->name, p->also);
+    ck_assert_msg(also, "%s: %s is given by an input '%s' that does not exist", op->name, p->name,
+                  p->also);
 }
 
 START_TEST(registry) {
@@ -332,13 +351,15 @@ START_TEST(registry) {
         ck_assert_msg(op->group && op->summary && op->formula && op->source && op->group[0] &&
                           op->summary[0] && op->formula[0] && op->source[0],
                       "%s says too little of itself", op->name);
-        ck_assert_msg(op->inputs[0].name && op->outputs[0].name && !op->outputs[0].optional, "%s", op->name);
+        ck_assert_msg(op->inputs[0].name && op->outputs[0].name && !op->outputs[0].optional, "%s",
+                      op->name);
         for (size_t k = 0; k < i; k++) ck_assert_str_ne(op->name, anymax_op_at(k)->name);
         for (int k = 0; k < ANYMAX_OP_MAX_TENSORS && op->inputs[k].name; k++)
-            ck_assert_msg(op->inputs[k].shape != NULL &&
-                              (!op->inputs[k].differentiable || op->inputs[k].type == ANYMAX_CLASS_FLOAT),
+            ck_assert_msg(op->inputs[k].shape != NULL && (!op->inputs[k].differentiable ||
+                                                          op->inputs[k].type == ANYMAX_CLASS_FLOAT),
                           "%s: %s", op->name, op->inputs[k].name);
-        for (int k = 0; k < ANYMAX_OP_MAX_TENSORS && op->params[k].name; k++) check_param(op, &op->params[k]);
+        for (int k = 0; k < ANYMAX_OP_MAX_TENSORS && op->params[k].name; k++)
+            check_param(op, &op->params[k]);
     }
 }
 END_TEST

@@ -6,11 +6,11 @@
  *     c     = fixed + logs L + grow sqrt(n) + input * |input|
  *     allow = eps c (|want| + top * TOP + up * UP + one) + eps add * INPUT
  *
- * A weight exp(k (z - m)) / s carries its argument's rounding, which is proportional to the argument
- * and so to the logarithm of the weight (logs); sums of n terms in a fixed tree of lanes add about
- * sqrt(n) / 8 (grow); where something was added to x first, the argument inherits eps times the size
- * of what was added (input). For 16-bit storage the rounding of the output type comes on top.
- * NaN matches only NaN, and an infinity only itself. */
+ * A weight exp(k (z - m)) / s carries its argument's rounding, which is proportional to the
+ * argument and so to the logarithm of the weight (logs); sums of n terms in a fixed tree of lanes
+ * add about sqrt(n) / 8 (grow); where something was added to x first, the argument inherits eps
+ * times the size of what was added (input). For 16-bit storage the rounding of the output type
+ * comes on top. NaN matches only NaN, and an infinity only itself. */
 #ifndef TOLERANCE_H
 #define TOLERANCE_H
 
@@ -89,8 +89,8 @@ static const tol_row tol_table[] = {
 
 static inline const tol_row *tol_find(const char *op, const char *tensor) {
     const tol_row *row = tol_table;
-    while (row->op != NULL && (strcmp(row->op, op) != 0 ||
-                               (row->tensor != NULL && strcmp(row->tensor, tensor) != 0)))
+    while (row->op != NULL &&
+           (strcmp(row->op, op) != 0 || (row->tensor != NULL && strcmp(row->tensor, tensor) != 0)))
         row++;
     return row;
 }
@@ -101,9 +101,10 @@ static inline double tol_log(double v) {
     return v > 1.0e-45 ? -log(v) : 104;
 }
 
-/* y = (1 + a v)^(1/a): the rounding of v and of the threshold, carried through the power, and that of
- * alpha, which is a float: dy/dalpha = y (1 + a l - e^(a l)) / a^2, l = -log y. Where the weight is 0 and a > 1 the slope is infinite, and only an element just at the threshold may move:
- * inputs of tests stay away from it. */
+/* y = (1 + a v)^(1/a): the rounding of v and of the threshold, carried through the power, and that
+ * of alpha, which is a float: dy/dalpha = y (1 + a l - e^(a l)) / a^2, l = -log y. Where the weight
+ * is 0 and a > 1 the slope is infinite, and only an element just at the threshold may move: inputs
+ * of tests stay away from it. */
 static inline double tol_entmax(double y, double alpha, double n) {
     const double eps = ldexp(1, -24);
     double a = alpha - 1;
@@ -131,18 +132,20 @@ static inline double tol_bound(const tol_case *c, double want) {
     if (strcmp(c->tensor, "grad.alpha") == 0) extra *= pow(1 + log(n), 2);
     logs = row->logs * (size * tol_log(size / whole) + extra * tol_log(c->top / whole));
     if (gradient && c->alpha > 0 && c->least > 0) {
-        /* s = y^(1 - a) has the error |1 - a| y^(1 - 2a) dv, unbounded for a > 1/2; the largest s is
-         * about 1 for a <= 1, else that of the least weight */
+        /* s = y^(1 - a) has the error |1 - a| y^(1 - 2a) dv, unbounded for a > 1/2; the largest s
+         * is about 1 for a <= 1, else that of the least weight */
         double a = c->alpha - 1;
         if (a > 0.5)
-            fixed *= 1 + fmin(fabs(1 - a) * pow(c->least, 1 - 2 * a) /
-                                  fmax(1, pow(c->least, 1 - a)), 1e6);
+            fixed *=
+                1 +
+                fmin(fabs(1 - a) * pow(c->least, 1 - 2 * a) / fmax(1, pow(c->least, 1 - a)), 1e6);
     }
     if (!gradient && strncmp(c->op, "entmax", 6) == 0)
         extra += tol_entmax(size, c->alpha > 0 ? c->alpha : 1.5, n) / (eps * fixed);
     /* the truth is a double, and may have cancelled too: 2^-50 */
-    return eps * (fixed * (size + extra) + logs + row->add * c->input) +
-           2 * eps * c->added + ldexp(size + c->top + c->up, -50) + c->saved * 4 * (c->top + c->up) + 1.2e-38 * (1 + c->up);
+    return eps * (fixed * (size + extra) + logs + row->add * c->input) + 2 * eps * c->added +
+           ldexp(size + c->top + c->up, -50) + c->saved * 4 * (c->top + c->up) +
+           1.2e-38 * (1 + c->up);
 }
 
 /* Half a unit in the last place of a storage type at `size`. */
@@ -166,8 +169,8 @@ static inline double tol_allow(const tol_case *c, double want) {
     return bound + tol_half_ulp(c->dtype, fabs(want) + bound);
 }
 
-/* Error in units of what is allowed: at most 1 passes, infinite where one is NaN or infinite and the
- * other is not. */
+/* Error in units of what is allowed: at most 1 passes, infinite where one is NaN or infinite and
+ * the other is not. */
 static inline double tol_units(const tol_case *c, double got, double want) {
     double limit = tol_limit(c->dtype);
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : (double)INFINITY;

@@ -27,9 +27,11 @@
 
 /* What sets a struct to its defaults in both languages: anymax_map map = ANYMAX_ZERO; */
 #ifdef __cplusplus
-#define ANYMAX_ZERO {}
+#define ANYMAX_ZERO \
+    {}
 #else
-#define ANYMAX_ZERO {0}
+#define ANYMAX_ZERO \
+    { 0 }
 #endif
 
 #ifdef __cplusplus
@@ -50,9 +52,9 @@ typedef enum anymax_status {
     ANYMAX_ERROR_UNSUPPORTED = 2,   /* right, but not on this device: worth a retry elsewhere */
     ANYMAX_ERROR_NOT_FOUND = 3,     /* no such device, operation, tensor or parameter */
     ANYMAX_ERROR_OUT_OF_MEMORY = 4, /* host or device memory ran out; the device stays usable */
-    ANYMAX_ERROR_DEVICE = 5,        /* the driver refused or failed; its own code is in the message */
-    ANYMAX_ERROR_DEVICE_LOST = 6,   /* the device is gone; every later call on it says so too */
-    ANYMAX_ERROR_DATA = 7           /* a kernel found data out of range (a target, for one) */
+    ANYMAX_ERROR_DEVICE = 5,      /* the driver refused or failed; its own code is in the message */
+    ANYMAX_ERROR_DEVICE_LOST = 6, /* the device is gone; every later call on it says so too */
+    ANYMAX_ERROR_DATA = 7         /* a kernel found data out of range (a target, for one) */
 } anymax_status;
 
 /* Short name of a status, e.g. "invalid argument". Never NULL. Thread-safe. */
@@ -62,8 +64,8 @@ ANYMAX_API const char *anymax_status_string(anymax_status status);
  * has failed. Valid until the next anymax call of this thread. Thread-safe. */
 ANYMAX_API const char *anymax_error_message(void);
 
-/* Warnings go to this callback (a cache that had to be rebuilt, for one); without one they are dropped.
- * Set it before devices are opened: it is process wide. */
+/* Warnings go to this callback (a cache that had to be rebuilt, for one); without one they are
+ * dropped. Set it before devices are opened: it is process wide. */
 typedef void (*anymax_log_callback)(void *user, const char *message);
 ANYMAX_API void anymax_set_log(anymax_log_callback callback, void *user);
 
@@ -98,12 +100,12 @@ typedef enum anymax_device_type {
 } anymax_device_type;
 
 typedef struct anymax_device_info {
-    char selector[32];  /* stable: "cpu", "opencl:0", "vulkan:1" */
-    char backend[16];   /* "cpu", "opencl", "vulkan" */
-    char name[256];     /* as the driver gives it */
-    char driver[256];   /* driver name and version */
-    char loader[256];   /* library through which the driver was reached; "" on the CPU */
-    char uuid[37];      /* lower-case hexadecimal with dashes; "" if the driver has none */
+    char selector[32]; /* stable: "cpu", "opencl:0", "vulkan:1" */
+    char backend[16];  /* "cpu", "opencl", "vulkan" */
+    char name[256];    /* as the driver gives it */
+    char driver[256];  /* driver name and version */
+    char loader[256];  /* library through which the driver was reached; "" on the CPU */
+    char uuid[37];     /* lower-case hexadecimal with dashes; "" if the driver has none */
     anymax_device_type type;
     uint32_t vendor;        /* PCI vendor id; 0 if unknown */
     uint32_t compute_units; /* cores, compute units; 0 if unknown */
@@ -135,7 +137,8 @@ typedef struct anymax_device_desc {
     bool no_cache;       /* do not read or write compiled kernels on disk (also ANYMAX_CACHE=off) */
 } anymax_device_desc;
 
-/* Opens a device. One reference is returned in *out_device. Nothing is compiled yet. Thread-safe. */
+/* Opens a device. One reference is returned in *out_device. Nothing is compiled yet. Thread-safe.
+ */
 ANYMAX_API anymax_status anymax_device_open(const anymax_device_desc *desc,
                                             anymax_device **out_device);
 /* Takes another reference, or returns one; the last release closes the device, once its streams and
@@ -176,8 +179,8 @@ ANYMAX_API size_t anymax_dtype_size(anymax_dtype dtype);
 
 /* A strided view of device memory (`buffer`) or of host memory (`data`, with `buffer` NULL). Host
  * memory is read when the operation is called and written by the time the stream has been synced
- * (on the CPU: in place); it must stay valid until then. The first element lies at a multiple of its
- * size; what lies between the elements of a strided output stays as it is. */
+ * (on the CPU: in place); it must stay valid until then. The first element lies at a multiple of
+ * its size; what lies between the elements of a strided output stays as it is. */
 typedef struct anymax_tensor {
     anymax_buffer *buffer; /* device memory, or NULL for host memory */
     void *data;            /* host memory; not used with a buffer */
@@ -217,8 +220,8 @@ typedef struct anymax_stream anymax_stream;
 /* All zero is the default of every field. */
 typedef struct anymax_stream_desc {
     bool plan_only; /* runs nothing: only tells anymax_stream_workspace_bytes */
-    /* Scratch to use instead of the stream's own, by nothing else while the stream lives. An operation
-     * that needs more is refused. NULL: its own, grown. */
+    /* Scratch to use instead of the stream's own, by nothing else while the stream lives. An
+     * operation that needs more is refused. NULL: its own, grown. */
     anymax_buffer *workspace;
 } anymax_stream_desc;
 

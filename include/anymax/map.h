@@ -4,11 +4,11 @@
  *     y   = kind(z)                               along one axis
  *
  * Policy of every map: -inf masks an element (weight and gradient exactly 0); a row that is wholly
- * masked gives zeros (log_softmax and logsumexp: -inf) and gradient 0; NaN or +inf makes its own row
- * NaN and no other. Arithmetic is f32 whatever the storage type.
+ * masked gives zeros (log_softmax and logsumexp: -inf) and gradient 0; NaN or +inf makes its own
+ * row NaN and no other. Arithmetic is f32 whatever the storage type.
  *
- * Every function here queues work on a stream: one thread at a time for each stream. A dimension of 0
- * is a success that does nothing. When arguments are refused no output is touched.
+ * Every function here queues work on a stream: one thread at a time for each stream. A dimension of
+ * 0 is a success that does nothing. When arguments are refused no output is touched.
  */
 #ifndef ANYMAX_MAP_H
 #define ANYMAX_MAP_H
@@ -75,7 +75,8 @@ static inline anymax_map anymax_gumbel_softmax(const anymax_tensor *noise, float
     return m;
 }
 
-/* Post-hoc logit adjustment: softmax(x - tau * log(prior)) (Menon et al., 2021, arXiv 2007.07314). */
+/* Post-hoc logit adjustment: softmax(x - tau * log(prior)) (Menon et al., 2021, arXiv 2007.07314).
+ */
 static inline anymax_map anymax_logit_adjusted_softmax(const anymax_tensor *prior, float tau) {
     anymax_map m = ANYMAX_ZERO;
     m.prior = prior;

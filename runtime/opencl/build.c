@@ -13,8 +13,8 @@ static const struct {
     const char *suffix;
     uint32_t items, chip;
 } variants[AM_CL_VARIANTS] = {
-    [AM_CL_ALONG] = {"_along", 1, 0},   [AM_CL_ACROSS] = {"_across", 1, 0},
-    [AM_CL_SHORT] = {"_group", 64, 4},  [AM_CL_CHIP] = {"_group", 256, 8},
+    [AM_CL_ALONG] = {"_along", 1, 0},        [AM_CL_ACROSS] = {"_across", 1, 0},
+    [AM_CL_SHORT] = {"_group", 64, 4},       [AM_CL_CHIP] = {"_group", 256, 8},
     [AM_CL_CHIP_LONG] = {"_group", 256, 16}, [AM_CL_STREAM] = {"_group", 256, 0},
 };
 
@@ -120,12 +120,12 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
     cl_program program = NULL;
     cl_int code = CL_SUCCESS;
     if (!source) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no memory for a source");
-    /* -w: some drivers print warnings to the host's stderr. AM_ROLLED: compilers for processors gain
-     * nothing from registers that are arrays, and take long. AM_DEPTH: the tiles of the CPU shape's
-     * product take 18 KiB, or 10. */
-    snprintf(options, sizeof options, "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d%s%s",
-             (unsigned)items, (unsigned)variants[variant].chip, AM_CL_LIST,
-             device->is_cpu ? " -DAM_ROLLED" : "",
+    /* -w: some drivers print warnings to the host's stderr. AM_ROLLED: compilers for processors
+     * gain nothing from registers that are arrays, and take long. AM_DEPTH: the tiles of the CPU
+     * shape's product take 18 KiB, or 10. */
+    snprintf(options, sizeof options,
+             "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d%s%s", (unsigned)items,
+             (unsigned)variants[variant].chip, AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
              device->local_bytes < AM_CL_PRODUCT_BYTES ? " -DAM_DEPTH=16" : "");
     hash = am_hash(am_hash(0, source, strlen(source)), options, strlen(options));
     hash = am_hash(hash, device->identity, strlen(device->identity));

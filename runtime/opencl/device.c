@@ -100,14 +100,13 @@ static uint64_t range_of(uint64_t alloc_bytes) {
 }
 
 static void format_uuid(const unsigned char *b, char *out, size_t size) {
-    snprintf(out, size,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
+    snprintf(out, size, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
 }
 
-static void describe(const am_cl_api *api, uint32_t index, cl_platform_id platform,
-                     cl_device_id id, anymax_device_info *info) {
+static void describe(const am_cl_api *api, uint32_t index, cl_platform_id platform, cl_device_id id,
+                     anymax_device_info *info) {
     char platform_name[128], driver[120];
     unsigned char uuid[16];
     memset(info, 0, sizeof *info);
@@ -175,8 +174,8 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     uint64_t longest = 1u << 27;
     size_t sizes[3] = {1, 1, 1};
     memset(limits, 0, sizeof *limits);
-    limits->alloc_bytes = smaller(device_number(api, device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
-                                  pretend->alloc_bytes);
+    limits->alloc_bytes =
+        smaller(device_number(api, device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE), pretend->alloc_bytes);
     limits->range_bytes = smaller(range_of(limits->alloc_bytes), pretend->range_bytes);
     limits->offset_align = pretend->align > 4 ? pretend->align : 4;
     limits->bindings = (uint32_t)smaller(AM_SLOTS, pretend->buffers);

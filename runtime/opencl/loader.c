@@ -23,9 +23,9 @@ static const char *const library_names[] = {
 /* The name of the first function that is missing, or NULL. */
 static const char *load_functions(void *library, am_cl_api *api) {
     void *symbol;
-#define LOAD(result, name, arguments)                  \
-    symbol = am_library_symbol(library, #name);        \
-    if (!symbol) return #name;                         \
+#define LOAD(result, name, arguments)           \
+    symbol = am_library_symbol(library, #name); \
+    if (!symbol) return #name;                  \
     memcpy(&api->name, &symbol, sizeof symbol);
     AM_CL_FUNCTIONS(LOAD)
 #undef LOAD

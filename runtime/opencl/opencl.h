@@ -16,7 +16,8 @@
 #define AM_CL_FUNCTIONS(F)                                                                         \
     F(cl_int, clGetPlatformIDs, (cl_uint, cl_platform_id *, cl_uint *))                            \
     F(cl_int, clGetPlatformInfo, (cl_platform_id, cl_platform_info, size_t, void *, size_t *))     \
-    F(cl_int, clGetDeviceIDs, (cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *)) \
+    F(cl_int, clGetDeviceIDs,                                                                      \
+      (cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *))                        \
     F(cl_int, clGetDeviceInfo, (cl_device_id, cl_device_info, size_t, void *, size_t *))           \
     F(cl_context, clCreateContext,                                                                 \
       (const cl_context_properties *, cl_uint, const cl_device_id *,                               \
@@ -51,8 +52,8 @@
       (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *,       \
        cl_event *))                                                                                \
     F(cl_int, clEnqueueWriteBuffer,                                                                \
-      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint,                   \
-       const cl_event *, cl_event *))                                                              \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, \
+       cl_event *))                                                                                \
     F(cl_int, clEnqueueCopyBuffer,                                                                 \
       (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *,        \
        cl_event *))                                                                                \
@@ -87,7 +88,8 @@ typedef enum am_cl_variant {
     AM_CL_VARIANTS
 } am_cl_variant;
 
-#define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`; it has variant 0 alone */
+#define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`; it has variant 0 alone \
+                                        */
 
 typedef struct am_cl_kernel_program {
     cl_program program;
@@ -101,13 +103,13 @@ struct am_backend_device {
     am_device_options options;
     char identity[1024]; /* device, driver, platform: part of the cache key */
     bool is_cpu;
-    bool cpu_shape;          /* as is_cpu, unless forced */
-    uint32_t units;          /* compute units */
-    uint32_t max_groups;     /* of one dispatch */
-    uint32_t group_items;    /* largest group that the device allows */
-    uint64_t local_bytes;    /* local memory of a group */
-    uint64_t memory_bytes;   /* 0: no limit but the driver's */
-    am_mutex lock;           /* guards what follows */
+    bool cpu_shape;        /* as is_cpu, unless forced */
+    uint32_t units;        /* compute units */
+    uint32_t max_groups;   /* of one dispatch */
+    uint32_t group_items;  /* largest group that the device allows */
+    uint64_t local_bytes;  /* local memory of a group */
+    uint64_t memory_bytes; /* 0: no limit but the driver's */
+    am_mutex lock;         /* guards what follows */
     uint64_t memory_used;
     am_cl_kernel_program built[AM_PROGRAM_COUNT + 1][AM_CL_VARIANTS];
     cl_mem nothing; /* bound where a slot is absent */

@@ -1,7 +1,8 @@
 /* Launches of the kernel `product`. */
 #include "opencl.h"
 
-/* Rows [row0, m) of the batches of `args`, cut so that a dispatch has at most `max_groups` groups. */
+/* Rows [row0, m) of the batches of `args`, cut so that a dispatch has at most `max_groups` groups.
+ */
 static anymax_status take_rows(am_backend_stream *stream, cl_kernel kernel, uint32_t items,
                                am_product_args args) {
     const uint64_t tile_rows = stream->device->cpu_shape ? 64 : 32;

@@ -1,15 +1,15 @@
 /* Launches of the kernels: which form, how many lanes a row, how many groups. */
 #include "opencl.h"
 
-/* The CPU shape, in lanes of a float16: the tiles of any program (cl/row.cl: 32 lanes for each input
- * and output), and all that an item may use: half a usual L2. */
+/* The CPU shape, in lanes of a float16: the tiles of any program (cl/row.cl: 32 lanes for each
+ * input and output), and all that an item may use: half a usual L2. */
 #define LANE_BYTES 64u
 #define TILE_LANES 512u
 #define LEAST_LANES 64u /* one lane for each of ten inputs and outputs, and more */
 #define AREA_LANES ((512u << 10) / LANE_BYTES)
 #define ITEM_ELEMENTS 8192u /* that an item should have to do */
-#define WHOLE_FOLDS                                                                                \
-    (AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3 | AM_STAGE_LOAD | AM_STAGE_SAVE |         \
+#define WHOLE_FOLDS                                                                        \
+    (AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3 | AM_STAGE_LOAD | AM_STAGE_SAVE | \
      AM_STAGE_PARTIAL | AM_STAGE_ONLINE)
 /* Rows as short as this are taken 16 at a time by the CPU shape. */
 #define SHORT_ROW 8
@@ -52,11 +52,15 @@ static bool runs_across(const am_row_launch *launch) {
 static bool choose_across(const am_backend_device *device, const am_row_launch *launch) {
     const am_row_args *args = &launch->args;
     switch (device->options.pretend.skeleton) {
-    case AM_SKELETON_ACROSS: return true;
-    case AM_SKELETON_SHORT: return device->cpu_shape;
+    case AM_SKELETON_ACROSS:
+        return true;
+    case AM_SKELETON_SHORT:
+        return device->cpu_shape;
     case AM_SKELETON_CHIP:
-    case AM_SKELETON_STREAM: return false;
-    default: break;
+    case AM_SKELETON_STREAM:
+        return false;
+    default:
+        break;
     }
     if (args->d0 >= 2 && runs_across(launch)) return true;
     return device->cpu_shape && args->n <= SHORT_ROW && args->rows - args->row0 >= 16;
@@ -169,9 +173,9 @@ static void take_parts(const am_row_launch *launch, am_row_args *args, int32_t p
     int s;
     for (s = 0; s < AM_SLOTS; s++)
         if (has_rows(launch, s))
-            args->tensor[s].offset = launch->args.tensor[s].offset +
-                                     (part0 - launch->args.part0) * args->part_len *
-                                         args->tensor[s].step;
+            args->tensor[s].offset = launch->args.tensor[s].offset + (part0 - launch->args.part0) *
+                                                                         args->part_len *
+                                                                         args->tensor[s].step;
     args->part0 = part0;
     args->parts = parts;
 }

@@ -50,7 +50,8 @@ const anymax_tensor *am_call_tensor(const am_call *call, const char *name) {
 
 static const anymax_value *param(const am_call *call, const char *name) {
     for (size_t i = 0; i < call->param_count; i++)
-        if (strcmp(call->params[i].name, name) == 0 && call->params[i].value.type != ANYMAX_VALUE_ABSENT)
+        if (strcmp(call->params[i].name, name) == 0 &&
+            call->params[i].value.type != ANYMAX_VALUE_ABSENT)
             return &call->params[i].value;
     return NULL;
 }
@@ -72,7 +73,9 @@ bool am_call_bool_or(const am_call *call, const char *name, bool standard) {
     return v ? v->b : standard;
 }
 
-bool am_call_bool(const am_call *call, const char *name) { return am_call_bool_or(call, name, false); }
+bool am_call_bool(const am_call *call, const char *name) {
+    return am_call_bool_or(call, name, false);
+}
 
 const char *am_call_string(const am_call *call, const char *name) {
     const anymax_value *v = param(call, name);
@@ -88,7 +91,8 @@ static const anymax_op_tensor *tensor_named(const anymax_op_tensor *list, const 
 }
 
 static const char *type_name(anymax_value_type type) {
-    static const char *const names[] = {"absent", "a bool", "an integer", "a number", "a string", "a list"};
+    static const char *const names[] = {"absent",   "a bool",   "an integer",
+                                        "a number", "a string", "a list"};
     return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "of an unknown type";
 }
 
@@ -102,15 +106,16 @@ static anymax_status check_params(const anymax_op_info *info, const am_call *cal
             if (strcmp(info->params[k].name, name) == 0) wants = info->params[k].type;
         if (strcmp(name, "accumulate") == 0) wants = ANYMAX_VALUE_BOOL;
         if (wants == ANYMAX_VALUE_ABSENT)
-            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no parameter %s", info->name, name);
+            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no parameter %s", info->name,
+                           name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(call->params[k].name, name) == 0)
                 return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
         if (v->type == ANYMAX_VALUE_ABSENT || v->type == wants ||
             (v->type == ANYMAX_VALUE_INT && wants == ANYMAX_VALUE_FLOAT))
             continue;
-        return am_fail(ANYMAX_ERROR_INVALID, "%s: parameter %s is %s; it must be %s", info->name, name,
-                       type_name(v->type), type_name(wants));
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: parameter %s is %s; it must be %s", info->name,
+                       name, type_name(v->type), type_name(wants));
     }
     return ANYMAX_OK;
 }
@@ -123,7 +128,8 @@ static anymax_status check_tensors(const anymax_op_info *info, am_call *call) {
         if (strncmp(name, "grad.", 5) == 0) {
             entry = tensor_named(info->inputs, name + 5);
             if (entry && !entry->differentiable)
-                return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has no gradient", info->name, name + 5);
+                return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has no gradient", info->name,
+                               name + 5);
             if (entry && call->tensors[i].tensor) call->backward = true;
         } else if (strncmp(name, "up.", 3) == 0) {
             entry = tensor_named(info->outputs, name + 3);
@@ -131,21 +137,24 @@ static anymax_status check_tensors(const anymax_op_info *info, am_call *call) {
             entry = tensor_named(info->inputs, name);
             if (!entry) entry = tensor_named(info->outputs, name);
         }
-        if (!entry) return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no tensor %s", info->name, name);
+        if (!entry)
+            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no tensor %s", info->name, name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(call->tensors[k].name, name) == 0)
                 return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
     }
     for (int i = 0; i < ANYMAX_OP_MAX_TENSORS && info->inputs[i].name; i++)
         if (!info->inputs[i].optional && !am_call_tensor(call, info->inputs[i].name))
-            return am_fail(ANYMAX_ERROR_INVALID, "%s: input %s is missing", info->name, info->inputs[i].name);
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: input %s is missing", info->name,
+                           info->inputs[i].name);
     return ANYMAX_OK;
 }
 
 static anymax_status prepare(const char *name, am_call *call, const am_op **out) {
     const am_op *op = op_find(name);
     anymax_status status;
-    if (!op) return am_fail(ANYMAX_ERROR_NOT_FOUND, "there is no operation %s", name ? name : "NULL");
+    if (!op)
+        return am_fail(ANYMAX_ERROR_NOT_FOUND, "there is no operation %s", name ? name : "NULL");
     if ((call->tensor_count && !call->tensors) || (call->param_count && !call->params))
         return am_fail(ANYMAX_ERROR_INVALID, "%s: a list of arguments is NULL", name);
     call->op = op->info.name;
@@ -154,8 +163,9 @@ static anymax_status prepare(const char *name, am_call *call, const am_op **out)
     return status == ANYMAX_OK ? check_params(&op->info, call) : status;
 }
 
-anymax_status anymax_call(anymax_stream *stream, const char *name, const anymax_named_tensor *tensors,
-                          size_t tensor_count, const anymax_named_value *params, size_t param_count) {
+anymax_status anymax_call(anymax_stream *stream, const char *name,
+                          const anymax_named_tensor *tensors, size_t tensor_count,
+                          const anymax_named_value *params, size_t param_count) {
     am_call call = {.stream = stream,
                     .tensors = tensors,
                     .tensor_count = tensor_count,
@@ -168,9 +178,10 @@ anymax_status anymax_call(anymax_stream *stream, const char *name, const anymax_
     return status == ANYMAX_OK ? op->run(op, &call) : status;
 }
 
-anymax_status anymax_call_shape(const char *name, const anymax_named_tensor *tensors, size_t tensor_count,
-                                const anymax_named_value *params, size_t param_count, const char *output,
-                                uint32_t *rank, int64_t *shape) {
+anymax_status anymax_call_shape(const char *name, const anymax_named_tensor *tensors,
+                                size_t tensor_count, const anymax_named_value *params,
+                                size_t param_count, const char *output, uint32_t *rank,
+                                int64_t *shape) {
     am_call call = {.tensors = tensors,
                     .tensor_count = tensor_count,
                     .params = params,
@@ -191,18 +202,20 @@ anymax_status anymax_call_shape(const char *name, const anymax_named_tensor *ten
 
 /* ---------------------------------------------------------------- shared by operations */
 
-float am_opt_in(am_plan *plan, const char *name, anymax_opt opt, float standard, float low, float high) {
+float am_opt_in(am_plan *plan, const char *name, anymax_opt opt, float standard, float low,
+                float high) {
     if (!opt.set) return standard;
     if (isfinite(opt.value) && opt.value >= low && opt.value <= high) return opt.value;
     if (isinf(high) && isinf(low))
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s is %g; it must be finite", am_plan_op(plan),
-                                   name, (double)opt.value));
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s is %g; it must be finite",
+                                   am_plan_op(plan), name, (double)opt.value));
     else if (isinf(high))
         am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s is %g; it must be at least %g",
                                    am_plan_op(plan), name, (double)opt.value, (double)low));
     else
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s is %g; it must lie between %g and %g",
-                                   am_plan_op(plan), name, (double)opt.value, (double)low, (double)high));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s is %g; it must lie between %g and %g",
+                             am_plan_op(plan), name, (double)opt.value, (double)low, (double)high));
     return standard;
 }
 
@@ -211,8 +224,9 @@ uint32_t am_axis_of(am_plan *plan, anymax_opt_int axis, am_value x) {
     if (!am_plan_ok(plan)) return 0;
     if (at < 0) at += rank;
     if (at >= 0 && at < rank) return (uint32_t)at;
-    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: axis %lld of a tensor of rank %lld", am_plan_op(plan),
-                               (long long)(axis.set ? axis.value : -1), (long long)rank));
+    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: axis %lld of a tensor of rank %lld",
+                               am_plan_op(plan), (long long)(axis.set ? axis.value : -1),
+                               (long long)rank));
     return 0;
 }
 

@@ -26,7 +26,8 @@ static am_value units(am_plan *plan, am_value v, bool plain) {
 }
 
 /* Cross-entropy of each row of s (along `axis`), whose target is the row's own number. */
-static void own_target(am_plan *plan, am_value s, uint32_t axis, float scale, am_value loss, am_value lse) {
+static void own_target(am_plan *plan, am_value s, uint32_t axis, float scale, am_value loss,
+                       am_value lse) {
     am_row_step step = am_plan_row_step(AM_FAMILY(cross_entropy), s, axis);
     step.value[0] = s;
     step.value[4] = loss;
@@ -45,17 +46,22 @@ static void add_scaled(am_plan *plan, am_value x, float factor, am_value y, bool
     am_plan_row_add(plan, &step);
 }
 
-static am_value matrix(am_plan *plan, const char *name, const anymax_tensor *tensor, bool needed, int64_t dim) {
+static am_value matrix(am_plan *plan, const char *name, const anymax_tensor *tensor, bool needed,
+                       int64_t dim) {
     am_value v = am_plan_input(plan, name, tensor, FLOATS);
     if (!am_plan_ok(plan) || (!tensor && !needed)) return AM_NO_VALUE;
     if (!tensor)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s is missing", am_plan_op(plan), name));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s is missing", am_plan_op(plan), name));
     else if (am_plan_rank(plan, v) != 2)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has rank %u; it must be a matrix (rows, dim)",
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
+                                   "%s: %s has rank %u; it must be a matrix (rows, dim)",
                                    am_plan_op(plan), name, am_plan_rank(plan, v)));
     else if (dim >= 0 && am_plan_shape(plan, v)[1] != dim)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has vectors of length %lld, query of length %lld",
-                                   am_plan_op(plan), name, (long long)am_plan_shape(plan, v)[1], (long long)dim));
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
+                                   "%s: %s has vectors of length %lld, query of length %lld",
+                                   am_plan_op(plan), name, (long long)am_plan_shape(plan, v)[1],
+                                   (long long)dim));
     return v;
 }
 
@@ -70,13 +76,15 @@ static anymax_status run(anymax_stream *stream, const anymax_infonce *d, const a
     int64_t size[2] = {batch, batch};
     am_plan_rows_of(plan, query);
     if (am_plan_ok(plan) && am_plan_shape(plan, key)[0] != batch)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "infonce_loss: there are %lld queries and %lld keys",
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
+                                   "infonce_loss: there are %lld queries and %lld keys",
                                    (long long)batch, (long long)am_plan_shape(plan, key)[0]));
     if (a->grads) {
         loss = am_plan_virtual(plan, "loss", 1, &batch);
         lse = am_plan_virtual(plan, "lse", 1, &batch);
     } else {
-        if (!a->loss) am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "infonce_loss: loss is missing"));
+        if (!a->loss)
+            am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "infonce_loss: loss is missing"));
         loss = am_plan_output(plan, "loss", a->loss);
         lse = am_plan_output(plan, "lse", a->lse);
     }
@@ -103,7 +111,8 @@ static anymax_status run(anymax_stream *stream, const anymax_infonce *d, const a
     if (!a->grads) return am_plan_forward(plan);
     if (a->up_loss) am_plan_upstream(plan, loss, "up.loss", a->up_loss);
     if (a->up_lse) am_plan_upstream(plan, lse, "up.lse", a->up_lse);
-    if (a->grads->query) am_plan_gradient(plan, query, "grad.query", a->grads->query, a->grads->accumulate);
+    if (a->grads->query)
+        am_plan_gradient(plan, query, "grad.query", a->grads->query, a->grads->accumulate);
     if (a->grads->key) am_plan_gradient(plan, key, "grad.key", a->grads->key, a->grads->accumulate);
     if (a->grads->negative)
         am_plan_gradient(plan, negative, "grad.negative", a->grads->negative, a->grads->accumulate);
@@ -127,9 +136,14 @@ anymax_status anymax_infonce_forward(anymax_stream *stream, const anymax_infonce
 anymax_status anymax_infonce_backward(anymax_stream *stream, const anymax_infonce *desc,
                                       const anymax_tensor *query, const anymax_tensor *key,
                                       const anymax_tensor *negative, const anymax_tensor *up_loss,
-                                      const anymax_tensor *up_lse, const anymax_infonce_grads *grads) {
+                                      const anymax_tensor *up_lse,
+                                      const anymax_infonce_grads *grads) {
     static const anymax_infonce_grads none;
-    arguments a = {.query = query, .key = key, .negative = negative, .up_loss = up_loss, .up_lse = up_lse,
+    arguments a = {.query = query,
+                   .key = key,
+                   .negative = negative,
+                   .up_loss = up_loss,
+                   .up_lse = up_lse,
                    .grads = grads ? grads : &none};
     if (needs(stream, desc) != ANYMAX_OK) return ANYMAX_ERROR_INVALID;
     return run(stream, desc, &a);
@@ -141,25 +155,28 @@ static anymax_status call_infonce(const am_op *op, const am_call *call) {
     anymax_infonce d = {.temperature = am_call_float(call, "temperature"),
                         .plain_dot = !am_call_bool_or(call, "normalize", true),
                         .symmetric = am_call_bool(call, "symmetric")};
-    anymax_infonce_grads grads = {am_call_tensor(call, "grad.query"), am_call_tensor(call, "grad.key"),
-                                  am_call_tensor(call, "grad.negative"), am_call_bool(call, "accumulate")};
+    anymax_infonce_grads grads = {
+        am_call_tensor(call, "grad.query"), am_call_tensor(call, "grad.key"),
+        am_call_tensor(call, "grad.negative"), am_call_bool(call, "accumulate")};
     const anymax_tensor *query = am_call_tensor(call, "query"), *key = am_call_tensor(call, "key");
     const anymax_tensor *negative = am_call_tensor(call, "negative");
     (void)op;
     if (!call->backward)
-        return anymax_infonce_forward(call->stream, &d, query, key, negative, am_call_tensor(call, "loss"),
-                                      am_call_tensor(call, "lse"));
-    return anymax_infonce_backward(call->stream, &d, query, key, negative, am_call_tensor(call, "up.loss"),
-                                   am_call_tensor(call, "up.lse"), &grads);
+        return anymax_infonce_forward(call->stream, &d, query, key, negative,
+                                      am_call_tensor(call, "loss"), am_call_tensor(call, "lse"));
+    return anymax_infonce_backward(call->stream, &d, query, key, negative,
+                                   am_call_tensor(call, "up.loss"), am_call_tensor(call, "up.lse"),
+                                   &grads);
 }
 
-static anymax_status infonce_shape(const am_op *op, const am_call *call, const char *output, uint32_t *rank,
-                                   int64_t *shape) {
+static anymax_status infonce_shape(const am_op *op, const am_call *call, const char *output,
+                                   uint32_t *rank, int64_t *shape) {
     const anymax_tensor *query = am_call_tensor(call, "query");
     (void)op;
     (void)output;
     if (query->rank != 2)
-        return am_fail(ANYMAX_ERROR_INVALID, "infonce_loss: query has rank %u; it must be a matrix (rows, dim)",
+        return am_fail(ANYMAX_ERROR_INVALID,
+                       "infonce_loss: query has rank %u; it must be a matrix (rows, dim)",
                        query->rank);
     *rank = 1;
     shape[0] = query->shape[0];
@@ -167,7 +184,9 @@ static anymax_status infonce_shape(const am_op *op, const am_call *call, const c
 }
 
 static const am_op ops[] = {
-    {{"infonce_loss", "loss", "InfoNCE: each query against its own key, the other keys and extra negatives.",
+    {{"infonce_loss",
+      "loss",
+      "InfoNCE: each query against its own key, the other keys and extra negatives.",
       "loss_i = log sum_j exp(S_ij) - S_ii, S = unit(query) unit(key)^T / T",
       "van den Oord et al., 2018, arXiv 1807.03748; symmetric: Radford et al., 2021",
       {{"query", "(batch, dim)", ANYMAX_CLASS_FLOAT, false, true},
@@ -178,7 +197,10 @@ static const am_op ops[] = {
       {{"temperature", ANYMAX_VALUE_FLOAT, "0.1", "> 0", NULL},
        {"normalize", ANYMAX_VALUE_BOOL, "true", "", NULL},
        {"symmetric", ANYMAX_VALUE_BOOL, "false", "", NULL}}},
-     0, NULL, call_infonce, infonce_shape},
+     0,
+     NULL,
+     call_infonce,
+     infonce_shape},
 };
 
 const am_op_list am_contrastive_ops = {ops, sizeof ops / sizeof ops[0]};

@@ -18,11 +18,13 @@ typedef struct arguments {
 
 static void check_one_target(am_plan *plan, const arguments *a) {
     if (!a->target == !a->target_prob)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s of target and target_prob must be given",
-                                   am_plan_op(plan), a->target ? "only one" : "one"));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "%s: %s of target and target_prob must be given",
+                             am_plan_op(plan), a->target ? "only one" : "one"));
 }
 
-static void set_params(am_plan *plan, const anymax_cross_entropy *d, const arguments *a, am_row_step *step) {
+static void set_params(am_plan *plan, const anymax_cross_entropy *d, const arguments *a,
+                       am_row_step *step) {
     anymax_opt smoothing = {d->label_smoothing != 0.0f, d->label_smoothing};
     anymax_opt z_loss = {d->z_loss != 0.0f, d->z_loss};
     int64_t ignore = d->ignore_index.set ? d->ignore_index.value : -100;
@@ -32,7 +34,8 @@ static void set_params(am_plan *plan, const anymax_cross_entropy *d, const argum
     step->param[2] = am_opt_in(plan, "z_loss", z_loss, 0.0f, 0.0f, INFINITY);
     step->param[3] = a->target_prob ? 1.0f : 0.0f;
     if (ignore < INT32_MIN + 2 || ignore > INT32_MAX)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: ignore_index is %lld; it must lie between %d and %d",
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
+                                   "%s: ignore_index is %lld; it must lie between %d and %d",
                                    am_plan_op(plan), (long long)ignore, INT32_MIN + 2, INT32_MAX));
     step->iparam[0] = (int32_t)ignore;
 }
@@ -46,13 +49,16 @@ static am_value one_number(am_plan *plan, const char *name, am_value value) {
     return value;
 }
 
-static void exact_rows(am_plan *plan, const char *name, am_value value, uint32_t rank, const int64_t *rows) {
+static void exact_rows(am_plan *plan, const char *name, am_value value, uint32_t rank,
+                       const int64_t *rows) {
     char has[160], wants[160];
     if (value < 0 || !am_plan_ok(plan) ||
         am_shape_equal(am_plan_rank(plan, value), am_plan_shape(plan, value), rank, rows))
         return;
-    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed", am_plan_op(plan), name,
-                               am_shape_text(am_plan_rank(plan, value), am_plan_shape(plan, value), has, sizeof has),
+    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed",
+                               am_plan_op(plan), name,
+                               am_shape_text(am_plan_rank(plan, value), am_plan_shape(plan, value),
+                                             has, sizeof has),
                                am_shape_text(rank, rows, wants, sizeof wants)));
 }
 
@@ -63,20 +69,22 @@ static am_value weight_of(am_plan *plan, const anymax_tensor *weight, am_value x
     classes = am_plan_shape(plan, x)[axis];
     if (am_plan_rank(plan, w) == 1 && am_plan_shape(plan, w)[0] == classes)
         return am_plan_spread(plan, w, x, axis);
-    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "%s: weight needs the shape (%lld,), one for each class",
+    am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID,
+                               "%s: weight needs the shape (%lld,), one for each class",
                                am_plan_op(plan), (long long)classes));
     return AM_NO_VALUE;
 }
 
-/* How much each row counts in a mean. Forward, the loss's own program tells; backward this does, which
- * need not read x. */
+/* How much each row counts in a mean. Forward, the loss's own program tells; backward this does,
+ * which need not read x. */
 static void count_rows(am_plan *plan, const am_row_step *loss, uint32_t axis, am_value counted) {
     bool probabilities = loss->param[3] > 0.0f, alike = probabilities || loss->value[2] < 0;
     am_row_step step;
     int64_t classes = am_plan_ok(plan) ? am_plan_shape(plan, loss->like)[axis] : 0;
     /* Without weights one column tells as much as all. */
-    step = am_plan_row_step(AM_FAMILY(target_weight),
-                            alike ? am_plan_slice(plan, loss->like, axis, 0, classes ? 1 : 0) : loss->like, axis);
+    step = am_plan_row_step(
+        AM_FAMILY(target_weight),
+        alike ? am_plan_slice(plan, loss->like, axis, 0, classes ? 1 : 0) : loss->like, axis);
     if (!alike) step.value[0] = loss->value[2];
     step.value[1] = counted;
     step.value[3] = loss->value[3];
@@ -97,8 +105,9 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
     am_plan_in_place(plan); /* x is last read by the step that writes grad_x */
     check_one_target(plan, a);
     if ((unsigned)d->reduction > ANYMAX_REDUCE_MEAN)
-        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: reduction %d does not exist",
-                                   (int)d->reduction));
+        am_plan_fail(plan,
+                     am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: reduction %d does not exist",
+                             (int)d->reduction));
     if (!a->x) am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: x is missing"));
     x = am_plan_input(plan, "x", a->x, FLOATS);
     axis = am_axis_of(plan, d->axis, x);
@@ -109,7 +118,8 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
         loss = am_plan_virtual(plan, "loss", reduced ? 1 : rank, reduced ? &one : rows);
         lse = am_plan_virtual(plan, "lse", rank, rows);
     } else {
-        if (!a->loss) am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: loss is missing"));
+        if (!a->loss)
+            am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: loss is missing"));
         loss = am_plan_output(plan, "loss", a->loss);
         lse = am_plan_output(plan, "lse", a->lse);
         if (reduced) one_number(plan, "loss", loss);
@@ -123,14 +133,16 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
     step.value[3] = am_plan_input(plan, "target", a->target, INDICES);
     exact_rows(plan, "target", step.value[3], rank, rows);
     if (am_plan_ok(plan))
-        exact_rows(plan, "target_prob", step.value[1], am_plan_rank(plan, x), am_plan_shape(plan, x));
+        exact_rows(plan, "target_prob", step.value[1], am_plan_rank(plan, x),
+                   am_plan_shape(plan, x));
     step.value[4] = per_row;
     step.value[5] = lse;
     counted = reduced ? am_plan_scratch(plan, rank, rows) : AM_NO_VALUE;
     if (!a->backward) step.value[6] = counted;
     am_plan_row_add(plan, &step);
     if (reduced) {
-        am_row_step mean = am_plan_row_step(AM_FAMILY(weighted_mean), am_plan_flat(plan, per_row), 0);
+        am_row_step mean =
+            am_plan_row_step(AM_FAMILY(weighted_mean), am_plan_flat(plan, per_row), 0);
         mean.value[0] = mean.like;
         if (a->backward) count_rows(plan, &step, axis, counted);
         mean.value[1] = am_plan_flat(plan, counted);
@@ -152,8 +164,8 @@ static anymax_status needs(anymax_stream *stream, const anymax_cross_entropy *de
 
 anymax_status anymax_cross_entropy_forward(anymax_stream *stream, const anymax_cross_entropy *desc,
                                            const anymax_tensor *x, const anymax_tensor *target,
-                                           const anymax_tensor *target_prob, const anymax_tensor *loss,
-                                           const anymax_tensor *lse) {
+                                           const anymax_tensor *target_prob,
+                                           const anymax_tensor *loss, const anymax_tensor *lse) {
     arguments a = {.x = x, .target = target, .target_prob = target_prob, .loss = loss, .lse = lse};
     if (needs(stream, desc) != ANYMAX_OK) return ANYMAX_ERROR_INVALID;
     return run(stream, desc, &a);
@@ -161,11 +173,18 @@ anymax_status anymax_cross_entropy_forward(anymax_stream *stream, const anymax_c
 
 anymax_status anymax_cross_entropy_backward(anymax_stream *stream, const anymax_cross_entropy *desc,
                                             const anymax_tensor *x, const anymax_tensor *target,
-                                            const anymax_tensor *target_prob, const anymax_tensor *up_loss,
-                                            const anymax_tensor *up_lse, const anymax_tensor *grad_x,
-                                            bool accumulate) {
-    arguments a = {.x = x, .target = target, .target_prob = target_prob, .up_loss = up_loss,
-                   .up_lse = up_lse, .grad_x = grad_x, .accumulate = accumulate, .backward = true};
+                                            const anymax_tensor *target_prob,
+                                            const anymax_tensor *up_loss,
+                                            const anymax_tensor *up_lse,
+                                            const anymax_tensor *grad_x, bool accumulate) {
+    arguments a = {.x = x,
+                   .target = target,
+                   .target_prob = target_prob,
+                   .up_loss = up_loss,
+                   .up_lse = up_lse,
+                   .grad_x = grad_x,
+                   .accumulate = accumulate,
+                   .backward = true};
     if (needs(stream, desc) != ANYMAX_OK) return ANYMAX_ERROR_INVALID;
     return run(stream, desc, &a);
 }
@@ -181,12 +200,14 @@ static anymax_status read_reduction(const am_call *call, anymax_reduction *out) 
             *out = (anymax_reduction)i;
             return ANYMAX_OK;
         }
-    return text ? am_fail(ANYMAX_ERROR_INVALID, "%s: reduction is \"%s\"; it must be none, sum or mean", call->op, text)
+    return text ? am_fail(ANYMAX_ERROR_INVALID,
+                          "%s: reduction is \"%s\"; it must be none, sum or mean", call->op, text)
                 : ANYMAX_OK;
 }
 
 static anymax_status call_cross_entropy(const am_op *op, const am_call *call) {
-    anymax_opt smoothing = am_call_float(call, "label_smoothing"), z_loss = am_call_float(call, "z_loss");
+    anymax_opt smoothing = am_call_float(call, "label_smoothing"),
+               z_loss = am_call_float(call, "z_loss");
     anymax_cross_entropy d = {.axis = am_call_int(call, "axis"),
                               .temperature = am_call_float(call, "temperature"),
                               .label_smoothing = smoothing.set ? smoothing.value : 0.0f,
@@ -197,13 +218,15 @@ static anymax_status call_cross_entropy(const am_op *op, const am_call *call) {
     (void)op;
     if (status != ANYMAX_OK) return status;
     if (!call->backward)
-        return anymax_cross_entropy_forward(call->stream, &d, am_call_tensor(call, "x"),
-                                            am_call_tensor(call, "target"), am_call_tensor(call, "target_prob"),
-                                            am_call_tensor(call, "loss"), am_call_tensor(call, "lse"));
-    return anymax_cross_entropy_backward(call->stream, &d, am_call_tensor(call, "x"),
-                                         am_call_tensor(call, "target"), am_call_tensor(call, "target_prob"),
-                                         am_call_tensor(call, "up.loss"), am_call_tensor(call, "up.lse"),
-                                         am_call_tensor(call, "grad.x"), am_call_bool(call, "accumulate"));
+        return anymax_cross_entropy_forward(
+            call->stream, &d, am_call_tensor(call, "x"), am_call_tensor(call, "target"),
+            am_call_tensor(call, "target_prob"), am_call_tensor(call, "loss"),
+            am_call_tensor(call, "lse"));
+    return anymax_cross_entropy_backward(
+        call->stream, &d, am_call_tensor(call, "x"), am_call_tensor(call, "target"),
+        am_call_tensor(call, "target_prob"), am_call_tensor(call, "up.loss"),
+        am_call_tensor(call, "up.lse"), am_call_tensor(call, "grad.x"),
+        am_call_bool(call, "accumulate"));
 }
 
 static anymax_status cross_entropy_shape(const am_op *op, const am_call *call, const char *output,
@@ -227,7 +250,9 @@ static anymax_status cross_entropy_shape(const am_op *op, const am_call *call, c
 }
 
 static const am_op ops[] = {
-    {{"cross_entropy", "loss", "Softmax cross-entropy with index or probability targets.",
+    {{"cross_entropy",
+      "loss",
+      "Softmax cross-entropy with index or probability targets.",
       "loss = lse - z_target, z = x / temperature, lse = log sum_j exp(z_j)",
       "Szegedy et al., 2015 (label smoothing); Chowdhery et al., 2022 (z-loss)",
       {{"x", "(..., n)", ANYMAX_CLASS_FLOAT, false, true},
@@ -242,7 +267,10 @@ static const am_op ops[] = {
        {"ignore_index", ANYMAX_VALUE_INT, "-100", "-2147483646 to 2147483647", NULL},
        {"reduction", ANYMAX_VALUE_STRING, "\"none\"", "none, sum, mean", NULL},
        {"axis", ANYMAX_VALUE_INT, "-1", "an axis of x", NULL}}},
-     0, NULL, call_cross_entropy, cross_entropy_shape},
+     0,
+     NULL,
+     call_cross_entropy,
+     cross_entropy_shape},
 };
 
 const am_op_list am_cross_entropy_ops = {ops, sizeof ops / sizeof ops[0]};

@@ -1,4 +1,5 @@
-/* The registry from inside: what each operation's file gives, and how it reads a call's arguments. */
+/* The registry from inside: what each operation's file gives, and how it reads a call's arguments.
+ */
 #ifndef AM_OP_H
 #define AM_OP_H
 
@@ -43,7 +44,8 @@ bool am_call_bool_or(const am_call *call, const char *name, bool standard);
 const char *am_call_string(const am_call *call, const char *name);
 
 /* value if set and finite in [low, high]; fails the plan otherwise. */
-float am_opt_in(am_plan *plan, const char *name, anymax_opt opt, float standard, float low, float high);
+float am_opt_in(am_plan *plan, const char *name, anymax_opt opt, float standard, float low,
+                float high);
 /* Axis counted from the front; fails the plan if x has no such axis. */
 uint32_t am_axis_of(am_plan *plan, anymax_opt_int axis, am_value x);
 /* Shape of x without the axis, as a row result has it. */

@@ -16,8 +16,10 @@ static void log_line(void *user, const char *message) {
 
 static bool list(void *user, const anymax_device_info *info, const char *reason) {
     (void)user;
-    if (info != NULL) printf("device %s: %s\n", info->selector, info->name);
-    else printf("reason %s\n", reason);
+    if (info != NULL)
+        printf("device %s: %s\n", info->selector, info->name);
+    else
+        printf("reason %s\n", reason);
     return true;
 }
 
@@ -58,7 +60,8 @@ int main(int argc, char **argv) {
     if (anymax_stream_create(device, NULL, &stream) != ANYMAX_OK) return fail("stream_create");
     if (anymax_buffer_create(device, 4096, &buffer) != ANYMAX_OK) return fail("buffer_create");
     for (int i = 0; i < N; i++) y[i] = (float)(i % 13) / 4;
-    if (run(stream, y, N) != ANYMAX_OK || anymax_stream_sync(stream) != ANYMAX_OK) return fail("run");
+    if (run(stream, y, N) != ANYMAX_OK || anymax_stream_sync(stream) != ANYMAX_OK)
+        return fail("run");
     for (int i = 0; i < N; i++) sum += y[i] * (i + 1);
     printf("sum %.9g\n", sum);
     if (strcmp(mode, "live") == 0) {

@@ -8,7 +8,8 @@
 #include <string.h>
 
 typedef anymax_status (*open_function)(const anymax_device_desc *, anymax_device **);
-typedef anymax_status (*stream_function)(anymax_device *, const anymax_stream_desc *, anymax_stream **);
+typedef anymax_status (*stream_function)(anymax_device *, const anymax_stream_desc *,
+                                         anymax_stream **);
 typedef anymax_status (*map_function)(anymax_stream *, const anymax_map *, const anymax_tensor *,
                                       const anymax_tensor *);
 

@@ -67,13 +67,20 @@ static double *random_array(work *w, size_t count, double size, anymax_dtype dty
 
 static double draw(work *w, size_t row, size_t k, size_t peak) {
     switch (w->c->fill) {
-    case FILL_WIDE: return rng_uniform(&w->random, -300, 300);
-    case FILL_OFFSET: return 1e4 + 3 * rng_normal(&w->random);
-    case FILL_TIES: return (double)rng_below(&w->random, 3);
-    case FILL_EQUAL: return 0.75 * (double)(row % 5);
-    case FILL_PEAK: return k == peak ? 20 : 0.25 * rng_normal(&w->random);
-    case FILL_NEAR: return 0.5 * rng_normal(&w->random);
-    default: return 3 * rng_normal(&w->random);
+    case FILL_WIDE:
+        return rng_uniform(&w->random, -300, 300);
+    case FILL_OFFSET:
+        return 1e4 + 3 * rng_normal(&w->random);
+    case FILL_TIES:
+        return (double)rng_below(&w->random, 3);
+    case FILL_EQUAL:
+        return 0.75 * (double)(row % 5);
+    case FILL_PEAK:
+        return k == peak ? 20 : 0.25 * rng_normal(&w->random);
+    case FILL_NEAR:
+        return 0.5 * rng_normal(&w->random);
+    default:
+        return 3 * rng_normal(&w->random);
     }
 }
 
@@ -149,12 +156,13 @@ static const double *give_spread(work *w, const char *name, spread kind) {
         return base;
     }
     full = array(w, total);
-    for (size_t i = 0; i < total; i++)
-        full[i] = base[kind == SPREAD_COLUMN ? i / w->n : i % w->n];
+    for (size_t i = 0; i < total; i++) full[i] = base[kind == SPREAD_COLUMN ? i / w->n : i % w->n];
     for (uint32_t d = 0; d < c->rank; d++)
         shape[d] = ((int)d == w->axis) == (kind == SPREAD_ROW) ? c->shape[d] : 1;
-    if (kind == SPREAD_SHORT) trial_input(&w->t, name, c->in, 1, &n, LAYOUT_ODD, base);
-    else trial_input(&w->t, name, c->in, c->rank, shape, LAYOUT_GAPS, base);
+    if (kind == SPREAD_SHORT)
+        trial_input(&w->t, name, c->in, 1, &n, LAYOUT_ODD, base);
+    else
+        trial_input(&w->t, name, c->in, c->rank, shape, LAYOUT_GAPS, base);
     return full;
 }
 
@@ -167,7 +175,8 @@ static void map_inputs(work *w) {
     r->x = x;
     give(w, "x", x, c->in);
     r->bias = give_spread(w, "bias", c->bias);
-    r->noise = give_spread(w, "noise", is(w, "gumbel_softmax") && !c->noise ? SPREAD_FULL : c->noise);
+    r->noise =
+        give_spread(w, "noise", is(w, "gumbel_softmax") && !c->noise ? SPREAD_FULL : c->noise);
     if (c->scale.set) r->scale = c->scale.value;
     if (c->temperature.set) r->temperature = c->temperature.value;
     if (c->tau.set) r->tau = c->tau.value;
@@ -211,17 +220,21 @@ static void map_case(work *w) {
         w->t.tolerance = w->tolerance;
         w->t.factor *= 3; /* x, bias and noise together */
     }
-    if (r->prior) w->t.factor = 2 + r->tau; /* logarithms of the prior are larger than x or the prior */
+    if (r->prior)
+        w->t.factor = 2 + r->tau; /* logarithms of the prior are larger than x or the prior */
     if (!w->backward) {
         take(w, "y", rank, shape, single ? r->y : move(w, r->y, true));
         return;
     }
     r->up_y = random_array(w, single ? w->rows : w->rows * w->n, 1, c->in);
     if (!single) r->up_y = repeat(w, (double *)r->up_y);
-    if (single) give_rows(w, "up.y", r->up_y, c->in);
-    else give(w, "up.y", r->up_y, c->in);
+    if (single)
+        give_rows(w, "up.y", r->up_y, c->in);
+    else
+        give(w, "up.y", r->up_y, c->in);
     if (c->give_saved) {
-        trial_input(&w->t, "y", c->out, rank, shape, c->layout_out, single ? r->y : move(w, r->y, true));
+        trial_input(&w->t, "y", c->out, rank, shape, c->layout_out,
+                    single ? r->y : move(w, r->y, true));
         w->t.saved = c->out;
     }
     r->grad_x = array(w, w->rows * w->n);
@@ -247,7 +260,8 @@ static double *targets(work *w) {
         /* one infinite loss would hide the other rows of a sum */
         for (size_t k = 0; k < classes && w->n > 0 && c->reduction; k++)
             if (!isfinite(w->r.x[i * w->n + (size_t)t[i]])) t[i] = (double)k;
-        if (i % 6 == 5 && (c->index != ANYMAX_U8 || (ignored >= 0 && ignored < 256))) t[i] = (double)ignored;
+        if (i % 6 == 5 && (c->index != ANYMAX_U8 || (ignored >= 0 && ignored < 256)))
+            t[i] = (double)ignored;
     }
     return t;
 }
@@ -326,7 +340,8 @@ static void infonce_case(work *w) {
     r->negative = random_array(w, r->negatives * w->n, 1, c->in);
     trial_input(&w->t, "query", c->in, 2, c->shape, c->layout_in, r->query);
     trial_input(&w->t, "key", c->in, 2, c->shape, c->layout_in, r->key);
-    if (c->negatives > 0) trial_input(&w->t, "negative", c->in, 2, other, c->layout_in, r->negative);
+    if (c->negatives > 0)
+        trial_input(&w->t, "negative", c->in, 2, other, c->layout_in, r->negative);
     w->t.factor = 1 / r->temperature;
     w->t.n = (int64_t)(w->n > w->rows + r->negatives ? w->n : w->rows + r->negatives);
     w->t.row_len = 0;
@@ -399,9 +414,12 @@ uint64_t op_case_run_with(const test_device *device, const op_case *c, bool back
     w->t.call = call;
     /* forward passes that give other shapes than x's have nothing to overwrite */
     if (backward || (reference_is_map(c->op) && !is(w, "logsumexp"))) w->t.in_place = c->in_place;
-    if (reference_is_map(c->op)) map_case(w);
-    else if (is(w, "cross_entropy")) cross_entropy_case(w);
-    else infonce_case(w);
+    if (reference_is_map(c->op))
+        map_case(w);
+    else if (is(w, "cross_entropy"))
+        cross_entropy_case(w);
+    else
+        infonce_case(w);
     op_case_options(&w->t, c, backward);
     passed = trial_try(&w->t, text, sizeof text);
     bits = w->t.bits;

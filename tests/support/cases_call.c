@@ -30,8 +30,10 @@ static void loss_options(trial *t, const op_case *c) {
 }
 
 void op_case_options(trial *t, const op_case *c, bool backward) {
-    if (reference_is_map(c->op)) map_options(t, c);
-    else loss_options(t, c);
+    if (reference_is_map(c->op))
+        map_options(t, c);
+    else
+        loss_options(t, c);
     if (c->axis_back > 0) trial_int(t, "axis", -1 - c->axis_back);
     if (backward && c->accumulate) trial_bool(t, "accumulate", true);
 }
@@ -45,7 +47,8 @@ static anymax_opt_int axis_of(const op_case *c) {
 }
 
 static anymax_status typed_map(trial *t, const op_case *c, anymax_stream *stream) {
-    static const char *const kinds[] = {"softmax", "log_softmax", "logsumexp", "entmax15", "entmax"};
+    static const char *const kinds[] = {"softmax", "log_softmax", "logsumexp", "entmax15",
+                                        "entmax"};
     const anymax_tensor *x = trial_tensor(t, "x"), *y = trial_tensor(t, "y");
     const anymax_tensor *up = trial_tensor(t, "up.y");
     anymax_map m = {ANYMAX_SOFTMAX};

@@ -15,21 +15,25 @@ static float pick(rng *r, const float *from, int count) {
 }
 
 static void shape(op_case *c, rng *r, int64_t most) {
-    static const int64_t lengths[] = {1,  2,  3,   4,   5,   7,   8,   9,   15,  16,  17,  31,   32,  33,
-                                      63, 64, 65,  70,  100, 127, 128, 129, 255, 256, 257, 1000, 1025};
+    static const int64_t lengths[] = {1,   2,   3,   4,   5,   7,   8,   9,    15,
+                                      16,  17,  31,  32,  33,  63,  64,  65,   70,
+                                      100, 127, 128, 129, 255, 256, 257, 1000, 1025};
     int64_t n = lengths[rng_below(r, COUNT(lengths))], left = most / n;
     c->rank = (uint32_t)(1 + rng_below(r, ANYMAX_MAX_RANK));
     c->axis_back = chance(r, 2) ? 0 : (int)rng_below(r, c->rank);
     for (uint32_t d = 0; d < c->rank; d++) {
         int64_t size = 1 + rng_below(r, left < 1 ? 1 : left > 9 ? 9 : left);
-        if (d == c->rank - 1 - (uint32_t)c->axis_back) size = n;
-        else left /= size;
+        if (d == c->rank - 1 - (uint32_t)c->axis_back)
+            size = n;
+        else
+            left /= size;
         c->shape[d] = size;
     }
 }
 
 static void storage(op_case *c, rng *r) {
-    /* Mixed types and accumulation are rare: each combination is a kernel of its own on some devices. */
+    /* Mixed types and accumulation are rare: each combination is a kernel of its own on some
+     * devices. */
     static const anymax_dtype pairs[][2] = {{ANYMAX_F32, ANYMAX_F32},   {ANYMAX_F32, ANYMAX_F32},
                                             {ANYMAX_F32, ANYMAX_F32},   {ANYMAX_F16, ANYMAX_F16},
                                             {ANYMAX_BF16, ANYMAX_BF16}, {ANYMAX_BF16, ANYMAX_F16}};
@@ -119,7 +123,10 @@ void op_case_random(op_case *c, const char *op, const char *name, uint64_t salt,
     shape(c, &r, most);
     storage(c, &r);
     c->fill = fills[rng_below(&r, COUNT(fills))];
-    if (reference_is_map(op)) map_options(c, &r);
-    else if (strcmp(op, "cross_entropy") == 0) cross_entropy_options(c, &r);
-    else infonce_options(c, &r);
+    if (reference_is_map(op))
+        map_options(c, &r);
+    else if (strcmp(op, "cross_entropy") == 0)
+        cross_entropy_options(c, &r);
+    else
+        infonce_options(c, &r);
 }

@@ -1,8 +1,8 @@
 /* The device that a test program runs on, and its main().
  *
- * The device comes from outside: ANYMAX_TEST_DEVICE is a selector ("cpu", "opencl", "vulkan:1"), "cpu"
- * by default. Where the device is absent the program exits with 77 before any test has run, unless
- * ANYMAX_TEST_REQUIRE is set: then that is a failure. */
+ * The device comes from outside: ANYMAX_TEST_DEVICE is a selector ("cpu", "opencl", "vulkan:1"),
+ * "cpu" by default. Where the device is absent the program exits with 77 before any test has run,
+ * unless ANYMAX_TEST_REQUIRE is set: then that is a failure. */
 #ifndef SUPPORT_DEVICE_H
 #define SUPPORT_DEVICE_H
 
@@ -29,8 +29,8 @@ bool test_is_backend(const char *backend); /* "cpu", "opencl", "vulkan" */
 void test_device_open(test_device *d, const char *pretend, uint32_t threads);
 void test_device_close(test_device *d);
 
-/* Adds to the time that an operation took; test_main writes "timing OP BACKEND SECONDS" lines to the
- * file that ANYMAX_TEST_TIMINGS names. */
+/* Adds to the time that an operation took; test_main writes "timing OP BACKEND SECONDS" lines to
+ * the file that ANYMAX_TEST_TIMINGS names. */
 double test_now(void); /* seconds */
 void test_timing_add(const char *op, double seconds);
 /* Notes an error in units of its tolerance; the worst of each f32 tensor is printed at the end. */

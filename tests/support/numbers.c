@@ -31,7 +31,8 @@ int64_t rng_below(rng *r, int64_t count) {
     return (int64_t)(rng_next(r) % (uint64_t)count);
 }
 
-/* A float of `mantissa` stored bits whose smallest normal number is 2^low; `top` bits for infinity. */
+/* A float of `mantissa` stored bits whose smallest normal number is 2^low; `top` bits for infinity.
+ */
 static uint16_t narrow_bits(double v, int mantissa, int low, uint16_t top) {
     uint16_t sign = signbit(v) ? 0x8000 : 0;
     double a = fabs(v), m;
@@ -50,10 +51,14 @@ static double narrow_value(uint16_t bits, int mantissa, int low, uint16_t top) {
     unsigned magnitude = bits & 0x7fffu, field = magnitude >> mantissa;
     unsigned fraction = magnitude & ((1u << mantissa) - 1);
     double v;
-    if (magnitude > top) v = (double)NAN;
-    else if (magnitude == top) v = (double)INFINITY;
-    else if (field == 0) v = ldexp(fraction, low - mantissa);
-    else v = ldexp(fraction + (1u << mantissa), (int)field - 1 + low - mantissa);
+    if (magnitude > top)
+        v = (double)NAN;
+    else if (magnitude == top)
+        v = (double)INFINITY;
+    else if (field == 0)
+        v = ldexp(fraction, low - mantissa);
+    else
+        v = ldexp(fraction + (1u << mantissa), (int)field - 1 + low - mantissa);
     return bits & 0x8000 ? -v : v;
 }
 
@@ -64,12 +69,27 @@ void number_store(anymax_dtype dtype, double v, void *element) {
     int64_t l;
     uint8_t b;
     switch (dtype) {
-    case ANYMAX_F32: memcpy(element, &f, sizeof f); return;
-    case ANYMAX_F16: h = narrow_bits(v, 10, -14, 0x7c00); break;
-    case ANYMAX_BF16: h = narrow_bits(v, 7, -126, 0x7f80); break;
-    case ANYMAX_I32: i = (int32_t)v; memcpy(element, &i, sizeof i); return;
-    case ANYMAX_I64: l = (int64_t)v; memcpy(element, &l, sizeof l); return;
-    default: b = (uint8_t)v; memcpy(element, &b, sizeof b); return;
+    case ANYMAX_F32:
+        memcpy(element, &f, sizeof f);
+        return;
+    case ANYMAX_F16:
+        h = narrow_bits(v, 10, -14, 0x7c00);
+        break;
+    case ANYMAX_BF16:
+        h = narrow_bits(v, 7, -126, 0x7f80);
+        break;
+    case ANYMAX_I32:
+        i = (int32_t)v;
+        memcpy(element, &i, sizeof i);
+        return;
+    case ANYMAX_I64:
+        l = (int64_t)v;
+        memcpy(element, &l, sizeof l);
+        return;
+    default:
+        b = (uint8_t)v;
+        memcpy(element, &b, sizeof b);
+        return;
     }
     memcpy(element, &h, sizeof h);
 }
@@ -80,12 +100,23 @@ double number_load(anymax_dtype dtype, const void *element) {
     int32_t i;
     int64_t l;
     switch (dtype) {
-    case ANYMAX_F32: memcpy(&f, element, sizeof f); return f;
-    case ANYMAX_F16: memcpy(&h, element, sizeof h); return narrow_value(h, 10, -14, 0x7c00);
-    case ANYMAX_BF16: memcpy(&h, element, sizeof h); return narrow_value(h, 7, -126, 0x7f80);
-    case ANYMAX_I32: memcpy(&i, element, sizeof i); return i;
-    case ANYMAX_I64: memcpy(&l, element, sizeof l); return (double)l;
-    default: return *(const uint8_t *)element;
+    case ANYMAX_F32:
+        memcpy(&f, element, sizeof f);
+        return f;
+    case ANYMAX_F16:
+        memcpy(&h, element, sizeof h);
+        return narrow_value(h, 10, -14, 0x7c00);
+    case ANYMAX_BF16:
+        memcpy(&h, element, sizeof h);
+        return narrow_value(h, 7, -126, 0x7f80);
+    case ANYMAX_I32:
+        memcpy(&i, element, sizeof i);
+        return i;
+    case ANYMAX_I64:
+        memcpy(&l, element, sizeof l);
+        return (double)l;
+    default:
+        return *(const uint8_t *)element;
     }
 }
 

@@ -29,8 +29,10 @@ static size_t lay_out(anymax_tensor *t, layout layout) {
     for (uint32_t i = 0; i < t->rank; i++) {
         uint32_t d = first_fastest ? i : t->rank - 1 - i;
         t->stride[d] = step;
-        if (layout == LAYOUT_REPEAT && d == 0) t->stride[d] = 0;
-        else step *= t->shape[d] > 0 ? t->shape[d] : 1;
+        if (layout == LAYOUT_REPEAT && d == 0)
+            t->stride[d] = 0;
+        else
+            step *= t->shape[d] > 0 ? t->shape[d] : 1;
         if (layout == LAYOUT_GAPS) step += 3;
         if (layout == LAYOUT_ROWGAP && d == t->rank - 1) step += 5;
     }
@@ -60,7 +62,10 @@ static void make(probe *p, const char *name, anymax_dtype dtype, uint32_t rank,
     p->tensor = anymax_host_tensor(NULL, dtype, rank, shape);
     p->count = shape_count(rank, shape);
     span = lay_out(&p->tensor, layout);
-    p->tensor.offset_bytes = GUARD + (layout == LAYOUT_ODD ? 3 : layout == LAYOUT_GAPS ? 1 : 0) * element;
+    p->tensor.offset_bytes = GUARD + (layout == LAYOUT_ODD    ? 3
+                                      : layout == LAYOUT_GAPS ? 1
+                                                              : 0) *
+                                         element;
     /* the size is a whole number of words: buffers may end anywhere, but all drivers like that */
     p->image_bytes = (p->tensor.offset_bytes + span * element + GUARD + 3) & ~(size_t)3;
     p->image = allocate(p->image_bytes);
@@ -127,8 +132,9 @@ bool probe_intact(probe *p, bool touched, char *text, size_t size) {
     if (memcmp(p->image, p->after, p->image_bytes) == 0) return true;
     for (size_t i = 0; i < p->image_bytes; i++) {
         if (p->image[i] == p->after[i]) continue;
-        snprintf(text, size, "%s: byte %lld from its first element was 0x%02x, is 0x%02x%s", p->name,
-                 (long long)i - (long long)p->tensor.offset_bytes, p->image[i], p->after[i],
+        snprintf(text, size, "%s: byte %lld from its first element was 0x%02x, is 0x%02x%s",
+                 p->name, (long long)i - (long long)p->tensor.offset_bytes, p->image[i],
+                 p->after[i],
                  p->output ? " (not one of its elements, or the call was refused)" : " (an input)");
         break;
     }

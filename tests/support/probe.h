@@ -38,8 +38,8 @@ void probe_output(probe *p, const char *name, anymax_dtype dtype, uint32_t rank,
                   const int64_t *shape, layout layout, const double *first);
 /* Makes the memory on the device (or leaves it on the host) and fills it. */
 anymax_status probe_place(probe *p, anymax_stream *stream, bool host);
-/* Makes the output `p` the very memory of the input `other` (placed, and of the same type and layout):
- * a call in place. Both count as outputs from then on. */
+/* Makes the output `p` the very memory of the input `other` (placed, and of the same type and
+ * layout): a call in place. Both count as outputs from then on. */
 void probe_share(probe *p, probe *other);
 /* Queues reading the memory back; the stream must be synced before the checks. */
 anymax_status probe_fetch(probe *p, anymax_stream *stream);

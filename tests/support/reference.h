@@ -13,15 +13,15 @@ typedef struct reference {
     const char *op; /* name in the registry */
     size_t rows, n; /* infonce_loss: batch and vector length */
 
-    const double *x, *bias, *noise;  /* (rows, n) */
-    const double *row_scale, *alpha; /* (rows,) */
-    const double *prior, *weight;    /* (n,) */
-    const double *target;            /* (rows,) whole numbers */
-    const double *target_prob;       /* (rows, n) */
+    const double *x, *bias, *noise;       /* (rows, n) */
+    const double *row_scale, *alpha;      /* (rows,) */
+    const double *prior, *weight;         /* (n,) */
+    const double *target;                 /* (rows,) whole numbers */
+    const double *target_prob;            /* (rows, n) */
     const double *query, *key, *negative; /* (rows, n) twice, (negatives, n) */
     size_t negatives;
 
-    double scale, alpha_all, tau;               /* set by reference_make */
+    double scale, alpha_all, tau; /* set by reference_make */
     double temperature, smoothing, z_loss;
     double ignore_index;
     const char *reduction; /* "none", "sum", "mean" */
@@ -29,8 +29,8 @@ typedef struct reference {
 
     const double *up_y, *up_loss, *up_lse;
 
-    double *y;                            /* (rows, n), logsumexp: (rows,) */
-    double *loss, *lse;                   /* (rows,) or (1,) */
+    double *y;          /* (rows, n), logsumexp: (rows,) */
+    double *loss, *lse; /* (rows,) or (1,) */
     double *grad_x, *grad_alpha;
     double *grad_query, *grad_key, *grad_negative;
 } reference;

@@ -26,15 +26,21 @@ reference reference_make(const char *op, size_t rows, size_t n) {
 }
 
 void reference_forward(const reference *r) {
-    if (reference_is_map(r->op)) reference_map_forward(r);
-    else if (strcmp(r->op, "cross_entropy") == 0) reference_cross_entropy_forward(r);
-    else reference_infonce_forward(r);
+    if (reference_is_map(r->op))
+        reference_map_forward(r);
+    else if (strcmp(r->op, "cross_entropy") == 0)
+        reference_cross_entropy_forward(r);
+    else
+        reference_infonce_forward(r);
 }
 
 void reference_backward(const reference *r) {
-    if (reference_is_map(r->op)) reference_map_backward(r);
-    else if (strcmp(r->op, "cross_entropy") == 0) reference_cross_entropy_backward(r);
-    else reference_infonce_backward(r);
+    if (reference_is_map(r->op))
+        reference_map_backward(r);
+    else if (strcmp(r->op, "cross_entropy") == 0)
+        reference_cross_entropy_backward(r);
+    else
+        reference_infonce_backward(r);
 }
 
 /* ---------------------------------------------------------------- cross-entropy */
@@ -62,7 +68,10 @@ static void ce_make(const reference *r, size_t i, ce_row *w) {
     w->seen = 0;
     w->poisoned = w->lost = false;
     w->left_out = ce_left_out(r, i);
-    w->counted = w->left_out ? 0 : r->target_prob ? 1 : r->weight ? r->weight[(size_t)r->target[i]] : 1;
+    w->counted = w->left_out      ? 0
+                 : r->target_prob ? 1
+                 : r->weight      ? r->weight[(size_t)r->target[i]]
+                                  : 1;
     for (size_t j = 0; j < r->n; j++) {
         double z = x[j] / r->temperature;
         if (isnan(z) || z == (double)INFINITY) w->poisoned = true;
@@ -73,8 +82,9 @@ static void ce_make(const reference *r, size_t i, ce_row *w) {
         if (j != at && x[j] > -(double)INFINITY) rest += exp((x[j] - x[at]) / r->temperature);
     w->lse = w->seen ? top + log1p(rest) : 0;
     for (size_t j = 0; j < r->n; j++) {
-        double q = r->target_prob ? r->target_prob[i * r->n + j]
-                                  : !w->left_out && r->target[i] == (double)j ? 1 : 0;
+        double q = r->target_prob                              ? r->target_prob[i * r->n + j]
+                   : !w->left_out && r->target[i] == (double)j ? 1
+                                                               : 0;
         bool masked = x[j] == -(double)INFINITY;
         double share = masked || w->seen == 0 ? 0 : r->smoothing / (double)w->seen;
         if (masked && q > 0) w->lost = true;

@@ -47,8 +47,10 @@ static double log_rest(const row *w) {
     bool first = true;
     for (size_t j = 0; j < w->n; j++) {
         if (!visible(w->z[j])) continue;
-        if (w->z[j] == w->top && first) first = false;
-        else rest += exp(w->z[j] - w->top);
+        if (w->z[j] == w->top && first)
+            first = false;
+        else
+            rest += exp(w->z[j] - w->top);
     }
     return log1p(rest);
 }
@@ -68,7 +70,8 @@ static void entmax15_solve(const row *w, double *y) {
     for (size_t k = 1; k <= count; k++) {
         double before = mean, at;
         mean += (s[k - 1] - mean) / (double)k;
-        square += (s[k - 1] - before) * (s[k - 1] - mean); /* Welford's sum of squares about the mean */
+        square +=
+            (s[k - 1] - before) * (s[k - 1] - mean); /* Welford's sum of squares about the mean */
         at = mean - sqrt(fmax(1 - square, 0) / (double)k);
         if (at > s[k - 1]) break;
         tau = at;
@@ -94,14 +97,17 @@ static void entmax_solve(const row *w, double *y) {
     double a = w->alpha - 1, low = 0, high = 0, total = 0, *d = allocate(w->n);
     size_t count = 0;
     for (size_t j = 0; j < w->n; j++)
-        if (visible(w->z[j]) && (a == 0 || a * (w->z[j] - w->top) > -1)) d[count++] = w->z[j] - w->top;
+        if (visible(w->z[j]) && (a == 0 || a * (w->z[j] - w->top) > -1))
+            d[count++] = w->z[j] - w->top;
     high = a == 0 ? log((double)count) : -expm1(-a * log((double)count)) / a;
     for (int step = 0; step < 80; step++) {
         double middle = 0.5 * (low + high), sum = 0;
         if (middle <= low || middle >= high) break;
         for (size_t j = 0; j < count; j++) sum += power(d[j] - middle, a);
-        if (sum >= 1) low = middle;
-        else high = middle;
+        if (sum >= 1)
+            low = middle;
+        else
+            high = middle;
     }
     for (size_t j = 0; j < w->n; j++) {
         y[j] = visible(w->z[j]) ? power(w->z[j] - w->top - low, a) : 0;
@@ -121,7 +127,8 @@ static void weights(const reference *r, const row *w, double *y) {
         entmax_solve(w, y);
     } else {
         double rest = log_rest(w);
-        for (size_t j = 0; j < w->n; j++) y[j] = visible(w->z[j]) ? exp(w->z[j] - w->top - rest) : 0;
+        for (size_t j = 0; j < w->n; j++)
+            y[j] = visible(w->z[j]) ? exp(w->z[j] - w->top - rest) : 0;
     }
 }
 
@@ -130,8 +137,9 @@ static bool is(const reference *r, const char *op) {
 }
 
 bool reference_is_map(const char *op) {
-    static const char *const names[] = {"softmax",  "log_softmax",    "logsumexp", "entmax15",
-                                        "entmax",   "gumbel_softmax", "logit_adjusted_softmax"};
+    static const char *const names[] = {
+        "softmax",        "log_softmax",           "logsumexp", "entmax15", "entmax",
+        "gumbel_softmax", "logit_adjusted_softmax"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], op) == 0) return true;
     return false;
@@ -179,8 +187,10 @@ static double entmax_gradient(size_t n, double alpha, const double *y, const dou
         l = -log(y[j]);
         v = a * l;
         s = y[j] * exp(v);
-        if (fabs(v) > 0.01) d = y[j] * (v - expm1(v)) / (a * a);
-        else d = -y[j] * l * l * (0.5 + v / 6 + v * v / 24 + v * v * v / 120);
+        if (fabs(v) > 0.01)
+            d = y[j] * (v - expm1(v)) / (a * a);
+        else
+            d = -y[j] * l * l * (0.5 + v / 6 + v * v / 24 + v * v * v / 120);
         ss += s;
         sg += s * g[j];
         slopes += d;

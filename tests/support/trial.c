@@ -183,10 +183,11 @@ static bool compare(trial *t, int index, double input, double up, char *text, si
     t->worst = fmax(t->worst, most);
     free(top);
     if (most <= 1) return true;
-    return complain(t, text, size,
-                "%s[%zu] (row %zu of %zu, %s): got %.9g, want %.9g; %.3g of the tolerance %s/%s",
-                p->name, worst, row_of(t, p, worst), rows, dtype_name(p->tensor.dtype),
-                p->value[worst], want[worst], most, t->tolerance, p->name);
+    return complain(
+        t, text, size,
+        "%s[%zu] (row %zu of %zu, %s): got %.9g, want %.9g; %.3g of the tolerance %s/%s", p->name,
+        worst, row_of(t, p, worst), rows, dtype_name(p->tensor.dtype), p->value[worst], want[worst],
+        most, t->tolerance, p->name);
 }
 
 /* ---------------------------------------------------------------- running */
@@ -208,7 +209,8 @@ static anymax_status place(trial *t, anymax_stream *stream) {
     anymax_status status = ANYMAX_OK;
     for (int i = 0; i < t->count && status == ANYMAX_OK; i++)
         if (!t->in_place || i != t->count - 1) status = probe_place(&t->probes[i], stream, t->host);
-    if (status == ANYMAX_OK && t->in_place) probe_share(&t->probes[t->count - 1], trial_find(t, t->in_place));
+    if (status == ANYMAX_OK && t->in_place)
+        probe_share(&t->probes[t->count - 1], trial_find(t, t->in_place));
     return status;
 }
 
@@ -232,21 +234,23 @@ bool trial_try(trial *t, char *text, size_t size) {
     anymax_status status = place(t, stream), synced;
     double start;
     if (status == ANYMAX_OK) status = anymax_stream_sync(stream);
-    if (status != ANYMAX_OK) return complain(t, text, size, "no memory: %s", anymax_error_message());
+    if (status != ANYMAX_OK)
+        return complain(t, text, size, "no memory: %s", anymax_error_message());
     start = test_now();
     status = t->call ? t->call(t, stream) : by_name(t, stream);
     if (status != t->expect)
         return complain(t, text, size, "status '%s', want '%s': %s", anymax_status_string(status),
-                    anymax_status_string(t->expect), anymax_error_message());
+                        anymax_status_string(t->expect), anymax_error_message());
     if (status != ANYMAX_OK && t->expect_text &&
         strstr(anymax_error_message(), t->expect_text) == NULL)
-        return complain(t, text, size, "the message \"%s\" does not say \"%s\"", anymax_error_message(),
-                    t->expect_text);
+        return complain(t, text, size, "the message \"%s\" does not say \"%s\"",
+                        anymax_error_message(), t->expect_text);
     synced = anymax_stream_sync(stream);
     test_timing_add(t->op, test_now() - start);
     if (synced != t->expect_sync)
-        return complain(t, text, size, "sync gave '%s', want '%s': %s", anymax_status_string(synced),
-                    anymax_status_string(t->expect_sync), anymax_error_message());
+        return complain(t, text, size, "sync gave '%s', want '%s': %s",
+                        anymax_status_string(synced), anymax_status_string(t->expect_sync),
+                        anymax_error_message());
     for (int i = 0; i < t->count && status == t->expect; i++)
         if (probe_fetch(&t->probes[i], stream) != ANYMAX_OK)
             return complain(t, text, size, "reading back: %s", anymax_error_message());

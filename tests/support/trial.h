@@ -30,7 +30,7 @@ struct trial {
     /* The call; by default anymax_call with all tensors and parameters. */
     anymax_status (*call)(trial *t, anymax_stream *stream);
     const void *user;
-    bool host;       /* tensors in host memory */
+    bool host;            /* tensors in host memory */
     const char *in_place; /* name of the input whose memory the last output is */
     bool untouched;       /* outputs must keep their bytes: nothing was to be done */
     anymax_status expect, expect_sync;
@@ -41,8 +41,8 @@ struct trial {
     int64_t n;             /* longest sum */
     int64_t row_len, axis; /* rows: length, and where their axis lies in tensors of rank `rank`; */
     uint32_t rank;         /* row_len 0: the tensor counts as one row */
-    double factor;           /* scale, or 1 / temperature */
-    double alpha;            /* 0: the operation has none */
+    double factor;         /* scale, or 1 / temperature */
+    double alpha;          /* 0: the operation has none */
     const double *row_alpha; /* one a row */
     const double *weights;   /* (rows, row_len), for the least weight of a row */
     anymax_dtype saved;      /* type in which y was saved for backward */
