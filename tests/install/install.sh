@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs a build to a prefix, moves it, then builds and runs programs against it: C and C++, shared and
 # static, through find_package and through pkg-config.
-# Usage: install.sh SOURCE_DIR BUILD_DIR C_COMPILER CXX_COMPILER
+# Usage: install.sh SOURCE_DIR BUILD_DIR GENERATOR C_COMPILER CXX_COMPILER
 set -eu
-source_dir=$1 build_dir=$2 cc=$3 cxx=$4
+source_dir=$1 build_dir=$2 generator=$3 cc=$4 cxx=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,7 +22,7 @@ fi
 
 echo "find_package"
 consumer="$source_dir/tests/install/consumer"
-cmake -S "$consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
+cmake -G "$generator" -S "$consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cmake --build "$work/cmake" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 for program in shared_c shared_cpp static_c static_cpp; do
