@@ -41,6 +41,7 @@ struct anymax_stream {
     size_t workspace_bytes; /* the largest need so far */
     bool flags_pending;     /* work since the last sync may have raised bits of the status word */
     uint32_t flags;
+    uint32_t word; /* where the status word is read to; a read may be pending */
     am_keep_list keep;
     am_spread *spread, **spread_end; /* in stream order */
     struct am_plan *plan;            /* scratch of the planner, reused by every operation */

@@ -1,4 +1,5 @@
 /* Building a plan: the caller's tensors, scratch, views and steps. */
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -17,7 +18,8 @@ am_plan *am_plan_begin(anymax_stream *stream, const char *op) {
     am_plan *plan = stream->plan;
     plan->stream = stream;
     plan->op = op;
-    plan->status = am_device_alive(stream->device);
+    plan->status = ANYMAX_OK;
+    am_plan_fail(plan, am_device_alive(stream->device));
     plan->in_place = plan->empty = false;
     plan->bases = plan->views = plan->steps = plan->actions = 0;
     plan->scratch_bytes = 0;
@@ -25,7 +27,10 @@ am_plan *am_plan_begin(anymax_stream *stream, const char *op) {
 }
 
 void am_plan_fail(am_plan *plan, anymax_status status) {
-    if (plan->status == ANYMAX_OK) plan->status = status;
+    if (status == ANYMAX_OK || plan->status != ANYMAX_OK) return;
+    plan->status = status;
+    /* Checks that follow may fail too and change the thread's message. */
+    snprintf(plan->message, sizeof plan->message, "%s", anymax_error_message());
 }
 
 bool am_plan_ok(const am_plan *plan) {

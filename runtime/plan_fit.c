@@ -74,6 +74,13 @@ static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cur
     if (small < 0 || own < 0)
         return am_fail(ANYMAX_ERROR_UNSUPPORTED, "the device binds %u storage buffers, too few",
                        sink->limits->bindings);
+    for (int i = 0; i < r->count; i++)
+        if (i != small && r->item[i].memory == r->item[small].memory && r->item[i].written &&
+            r->item[small].written && r->item[i].low < r->item[small].high &&
+            r->item[small].low < r->item[i].high)
+            return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                           "the device binds %u storage buffers, too few for interleaved outputs",
+                           sink->limits->bindings);
     size = r->item[small].high - r->item[small].low;
     at = *cursor;
     *cursor = (at + size + align - 1) / align * align;
@@ -101,6 +108,13 @@ static anymax_status pack_one(am_sink *sink, am_fit *fit, ranges *r, size_t *cur
     if (r->item[own].high < at + size) r->item[own].high = at + size;
     drop(r, small, own);
     return ANYMAX_OK;
+}
+
+anymax_status am_sink_count(am_sink *sink) {
+    if (sink->launches++ < AM_MAX_LAUNCHES) return ANYMAX_OK;
+    return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                   "the tensors are too large for this device: more than %u launches",
+                   AM_MAX_LAUNCHES);
 }
 
 anymax_status am_fit_bindings(am_sink *sink, am_fit *fit) {

@@ -73,6 +73,7 @@ struct am_plan {
     anymax_stream *stream;
     const char *op;
     anymax_status status;
+    char message[512]; /* of the first failure */
     bool in_place, empty;
     int bases, views, steps, actions;
     size_t scratch_bytes;

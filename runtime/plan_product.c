@@ -56,7 +56,8 @@ static anymax_status send(am_sink *sink, const am_product_request *r, const bloc
         fit.element_bytes[s] = r->slot[s].element_bytes;
         am_set_nibble(launch.args.types, s, r->slot[s].type);
     }
-    status = am_fit_bindings(sink, &fit);
+    status = am_sink_count(sink);
+    if (status == ANYMAX_OK) status = am_fit_bindings(sink, &fit);
     return status == ANYMAX_OK ? sink->product(sink->user, &launch) : status;
 }
 

@@ -146,7 +146,8 @@ static anymax_status send(const job *j, const box *b, const portion *p, size_t w
         }
     }
     if (workspace_bytes > j->sink->partial_bytes) j->sink->partial_bytes = workspace_bytes;
-    status = am_fit_bindings(j->sink, &fit);
+    status = am_sink_count(j->sink);
+    if (status == ANYMAX_OK) status = am_fit_bindings(j->sink, &fit);
     if (status == ANYMAX_OK) {
         /* All words of the workspace count from its binding's start, which is the workspace's. */
         status = j->sink->row(j->sink->user, &launch);

@@ -38,12 +38,17 @@ typedef struct am_sink {
     size_t pack_offset;
     size_t partial_bytes; /* out: the most that one launch needed, status word included */
     size_t pack_bytes;    /* out: the same of packed tensors */
+    uint32_t launches;    /* out: made so far; beyond AM_MAX_LAUNCHES an operation is refused */
     void *user;
     anymax_status (*row)(void *user, const am_row_launch *launch);
     anymax_status (*product)(void *user, const am_product_launch *launch);
     anymax_status (*copy)(void *user, am_memory *to, size_t to_offset, am_memory *from,
                           size_t from_offset, size_t size_bytes);
 } am_sink;
+
+/* A second of planning or so, and far more memory than a device has. */
+#define AM_MAX_LAUNCHES (1u << 20)
+anymax_status am_sink_count(am_sink *sink);
 
 anymax_status am_plan_row(am_sink *sink, const am_row_request *request);
 

@@ -213,7 +213,8 @@ anymax_status am_plan_run(am_plan *plan) {
     anymax_stream *stream = plan->stream;
     run r = {.plan = plan, .dry = true};
     anymax_status status = plan->status;
-    if (status != ANYMAX_OK || plan->empty) return status;
+    if (status != ANYMAX_OK) return am_fail(status, "%s", plan->message);
+    if (plan->empty) return ANYMAX_OK;
     r.sink = (am_sink){.limits = &stream->device->limits,
                        .pretend = &stream->device->options.pretend,
                        .workspace = (am_memory *)stream, /* not touched while dry */
@@ -225,6 +226,7 @@ anymax_status am_plan_run(am_plan *plan) {
     /* Where tensors are packed, whether they fit depends on where the first walk put things: walk
      * again, so that nothing is refused once launches have begun. */
     for (int walk = 0; walk < (stream->device->limits.bindings < AM_SLOTS ? 2 : 1); walk++) {
+        r.sink.launches = 0;
         status = all_actions(&r);
         if (status != ANYMAX_OK) return status;
         r.sink.pack_offset = aligned(plan, r.sink.partial_bytes);
@@ -233,6 +235,7 @@ anymax_status am_plan_run(am_plan *plan) {
     status = am_stream_reserve(stream, plan->op, r.scratch_from + plan->scratch_bytes);
     if (status != ANYMAX_OK || stream->plan_only) return status;
     r.sink.workspace = stream->workspace->memory;
+    r.sink.launches = 0;
     r.dry = false;
     status = keep_buffers(plan);
     if (status == ANYMAX_OK) status = am_stream_keep(stream, stream->workspace);

@@ -143,18 +143,19 @@ void anymax_stream_release(anymax_stream *stream) {
 static anymax_status settle(anymax_stream *stream) {
     const am_backend *backend = stream->device->backend;
     anymax_status status = ANYMAX_OK;
-    uint32_t word = 0;
     bool look = stream->flags_pending && stream->workspace;
+    stream->word = 0;
     if (look)
-        status = backend->read(stream->state, stream->workspace->memory, 0, &word, sizeof word);
+        status = backend->read(stream->state, stream->workspace->memory, 0, &stream->word,
+                               sizeof stream->word);
     if (status == ANYMAX_OK) status = backend->sync(stream->state);
     am_device_check(stream->device, status);
     if (status != ANYMAX_OK) return status;
     spread_all(stream, true);
     release_kept(stream);
-    stream->flags |= word;
+    stream->flags |= stream->word;
     stream->flags_pending = false;
-    return word ? zero_status_word(stream) : ANYMAX_OK;
+    return stream->word ? zero_status_word(stream) : ANYMAX_OK;
 }
 
 anymax_status anymax_stream_sync(anymax_stream *stream) {

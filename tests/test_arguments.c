@@ -329,6 +329,9 @@ START_TEST(nulls) {
     ck_assert_int_eq(anymax_map_forward(s, NULL, &x, &x), INVALID);
     ck_assert_int_eq(anymax_map_forward(s, &m, NULL, &x), INVALID);
     ck_assert_int_eq(anymax_map_forward(s, &m, &x, NULL), INVALID);
+    /* The first fault is the one that is told. */
+    ck_assert_int_eq(anymax_map_forward(s, &m, NULL, NULL), INVALID);
+    ck_assert_str_eq(anymax_error_message(), "softmax: x is missing");
     ck_assert_int_eq(anymax_cross_entropy_forward(s, &ce, &x, NULL, NULL, &x, NULL), INVALID);
     ck_assert_int_eq(anymax_cross_entropy_forward(s, NULL, &x, NULL, &x, &x, NULL), INVALID);
     ck_assert_int_eq(anymax_infonce_forward(s, &nce, NULL, &x, NULL, &x, NULL), INVALID);
@@ -434,6 +437,8 @@ START_TEST(workspace) {
 END_TEST
 
 /* A stream that only plans runs nothing and refuses copies. */
+static float out_of_reach; /* of a stream that only plans: never touched */
+
 START_TEST(plan_only) {
     static const int64_t shape[1] = {4};
     float x[4] = {1, 2, 3, 4}, y[4] = {-1, -1, -1, -1};
@@ -449,6 +454,22 @@ START_TEST(plan_only) {
     for (int i = 0; i < 4; i++) ck_assert(y[i] == -1);
     ck_assert_int_eq(anymax_buffer_write(stream, buffer, 0, x, 16), INVALID);
     anymax_buffer_release(buffer);
+    anymax_stream_release(stream);
+}
+END_TEST
+
+/* What would take more launches than anyone can wait for is refused within a second or so. */
+START_TEST(endless) {
+    static const int64_t shape[2] = {(int64_t)1 << 40, (int64_t)1 << 20};
+    anymax_tensor t = anymax_host_tensor(&out_of_reach, F, 2, shape);
+    anymax_stream_desc desc = {.plan_only = true};
+    anymax_map m = {ANYMAX_SOFTMAX};
+    anymax_stream *stream;
+    anymax_status status;
+    ck_assert_int_eq(anymax_stream_create(test_main_device.device, &desc, &stream), ANYMAX_OK);
+    status = anymax_map_forward(stream, &m, &t, &t);
+    ck_assert(status == ANYMAX_ERROR_UNSUPPORTED || status == ANYMAX_ERROR_OUT_OF_MEMORY);
+    ck_assert(strlen(anymax_error_message()) > 0);
     anymax_stream_release(stream);
 }
 END_TEST
@@ -617,6 +638,7 @@ static void add(Suite *suite) {
     tcase_add_test(contracts, missing_upstream);
     tcase_add_loop_test(contracts, workspace, 0, COUNT(spaces));
     tcase_add_test(contracts, plan_only);
+    tcase_add_test(contracts, endless);
     tcase_add_test(contracts, host_columns);
     tcase_add_test(contracts, host_halves);
     tcase_add_test(contracts, host_offset);

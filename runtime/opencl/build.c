@@ -126,7 +126,9 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d%s%s", (unsigned)items,
              (unsigned)variants[variant].chip, AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
-             device->local_bytes < AM_CL_PRODUCT_BYTES ? " -DAM_DEPTH=16" : "");
+             strcmp(name, "product") == 0 && device->local_bytes < AM_CL_PRODUCT_BYTES
+                 ? " -DAM_DEPTH=16"
+                 : "");
     hash = am_hash(am_hash(0, source, strlen(source)), options, strlen(options));
     hash = am_hash(hash, device->identity, strlen(device->identity));
     second = am_hash(am_hash(hash, options, strlen(options)), source, strlen(source));

@@ -183,10 +183,9 @@ static anymax_status infonce_shape(const am_op *op, const am_call *call, const c
     return ANYMAX_OK;
 }
 
+/* clang-format off: an entry is read as a table */
 static const am_op ops[] = {
-    {{"infonce_loss",
-      "loss",
-      "InfoNCE: each query against its own key, the other keys and extra negatives.",
+    {{"infonce_loss", "loss", "InfoNCE: each query against its own key, the other keys and extra negatives.",
       "loss_i = log sum_j exp(S_ij) - S_ii, S = unit(query) unit(key)^T / T",
       "van den Oord et al., 2018, arXiv 1807.03748; symmetric: Radford et al., 2021",
       {{"query", "(batch, dim)", ANYMAX_CLASS_FLOAT, false, true},
@@ -197,10 +196,8 @@ static const am_op ops[] = {
       {{"temperature", ANYMAX_VALUE_FLOAT, "0.1", "> 0", NULL},
        {"normalize", ANYMAX_VALUE_BOOL, "true", "", NULL},
        {"symmetric", ANYMAX_VALUE_BOOL, "false", "", NULL}}},
-     0,
-     NULL,
-     call_infonce,
-     infonce_shape},
+     0, NULL, call_infonce, infonce_shape},
 };
+/* clang-format on */
 
 const am_op_list am_contrastive_ops = {ops, sizeof ops / sizeof ops[0]};

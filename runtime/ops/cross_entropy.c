@@ -249,10 +249,9 @@ static anymax_status cross_entropy_shape(const am_op *op, const am_call *call, c
     return ANYMAX_OK;
 }
 
+/* clang-format off: an entry is read as a table */
 static const am_op ops[] = {
-    {{"cross_entropy",
-      "loss",
-      "Softmax cross-entropy with index or probability targets.",
+    {{"cross_entropy", "loss", "Softmax cross-entropy with index or probability targets.",
       "loss = lse - z_target, z = x / temperature, lse = log sum_j exp(z_j)",
       "Szegedy et al., 2015 (label smoothing); Chowdhery et al., 2022 (z-loss)",
       {{"x", "(..., n)", ANYMAX_CLASS_FLOAT, false, true},
@@ -267,10 +266,8 @@ static const am_op ops[] = {
        {"ignore_index", ANYMAX_VALUE_INT, "-100", "-2147483646 to 2147483647", NULL},
        {"reduction", ANYMAX_VALUE_STRING, "\"none\"", "none, sum, mean", NULL},
        {"axis", ANYMAX_VALUE_INT, "-1", "an axis of x", NULL}}},
-     0,
-     NULL,
-     call_cross_entropy,
-     cross_entropy_shape},
+     0, NULL, call_cross_entropy, cross_entropy_shape},
 };
+/* clang-format on */
 
 const am_op_list am_cross_entropy_ops = {ops, sizeof ops / sizeof ops[0]};
