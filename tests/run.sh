@@ -120,7 +120,7 @@ if build build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DANYMAX_SANITIZE=address,
     # name in the report, but what they leave comes from realloc, which the library never calls.
     printf 'leak:%s\n' libpocl libLLVM libclang libvulkan_lvp libOpenCL libvulkan __interceptor_realloc \
         >"$work/lsan"
-    ASAN_OPTIONS=detect_leaks=1 \
+    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 \
         UBSAN_OPTIONS=print_stacktrace=1 \
         LSAN_OPTIONS="suppressions=$work/lsan:print_suppressions=0" \
         ctest_run sanitizers build-asan -j "$jobs" \
