@@ -122,12 +122,12 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
     if (!source) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no memory for a source");
     /* -w: some drivers print warnings to the host's stderr. AM_ROLLED: compilers for processors
      * gain nothing from registers that are arrays, and take long. AM_DEPTH: the tiles of the CPU
-     * shape's product take 18 KiB, or 10. */
+     * shape's product take 18 KiB, or 13. */
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d%s%s", (unsigned)items,
              (unsigned)variants[variant].chip, AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
              strcmp(name, "product") == 0 && device->local_bytes < AM_CL_PRODUCT_BYTES
-                 ? " -DAM_DEPTH=16"
+                 ? " -DAM_DEPTH=32"
                  : "");
     hash = am_hash(am_hash(0, source, strlen(source)), options, strlen(options));
     hash = am_hash(hash, device->identity, strlen(device->identity));
@@ -195,7 +195,7 @@ static anymax_status get_program(am_backend_device *device, int number, am_cl_va
         /* Registers or local memory do not suffice for this size: a step down. */
         device->api->clReleaseProgram(fresh.program);
         if (code != CL_SUCCESS) return am_cl_status(code, name);
-        if (fresh.items == (number == AM_CL_PRODUCT ? AM_CL_PRODUCT_ITEMS : 1))
+        if (fresh.items <= (number == AM_CL_PRODUCT ? AM_CL_PRODUCT_ITEMS : 1))
             return am_fail(ANYMAX_ERROR_UNSUPPORTED,
                            "opencl: %s needs %llu bytes of local memory and %u items, the device "
                            "allows %llu and %llu",
