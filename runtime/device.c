@@ -1,5 +1,4 @@
 /* Finding, choosing and opening devices; buffers. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "device.h"
 #include "error.h"
 #include "os.h"
+#include "selector.h"
 
 static const am_backend *const backends[] = {&am_cpu_backend, &am_opencl_backend,
                                              &am_vulkan_backend};
@@ -39,9 +39,7 @@ static void walk_found(void *user, uint32_t index, const anymax_device_info *inf
  * enumerated without harm. */
 static bool skipped(const char *name) {
     const char *list = getenv("ANYMAX_SKIP");
-    const char *at = list ? strstr(list, name) : NULL;
-    size_t length = strlen(name);
-    return at && (at == list || at[-1] == ',') && (at[length] == 0 || at[length] == ',');
+    return list && am_list_has(list, name);
 }
 
 /* Whether the last message begins with the backend's name. */
@@ -83,32 +81,6 @@ anymax_status anymax_devices_visit(anymax_device_visitor visit, void *user) {
 
 /* ---------------------------------------------------------------- choosing */
 
-static bool same_text(const char *a, const char *b) {
-    for (; *a && *b; a++, b++)
-        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
-    return *a == *b;
-}
-
-static bool has_text(const char *text, const char *part) {
-    for (; *text; text++) {
-        size_t i = 0;
-        while (part[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i])) i++;
-        if (!part[i]) return true;
-    }
-    return false;
-}
-
-static uint32_t vendor_id(const char *name) {
-    static const struct {
-        const char *name;
-        uint32_t id;
-    } vendors[] = {{"amd", 0x1002}, {"intel", 0x8086}, {"nvidia", 0x10de}, {"qualcomm", 0x5143},
-                   {"arm", 0x13b5}, {"apple", 0x106b}, {"mesa", 0x10005}};
-    for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
-        if (same_text(name, vendors[i].name)) return vendors[i].id;
-    return 0;
-}
-
 typedef struct choice {
     const char *selector;
     const am_backend *backend;
@@ -118,20 +90,6 @@ typedef struct choice {
     char reasons[512];
 } choice;
 
-/* How well a device fits the selector: 0 not at all; a "gpu" that is discrete is better than one
- * that is integrated, and an exact selector better than a part of a name. */
-static int fit(const char *selector, const anymax_device_info *info) {
-    if (same_text(selector, info->selector)) return 100;
-    if (info->uuid[0] && same_text(selector, info->uuid)) return 90;
-    if (same_text(selector, info->backend)) return 80;
-    if (same_text(selector, "gpu")) {
-        if (info->type == ANYMAX_DEVICE_GPU) return 71;
-        return info->type == ANYMAX_DEVICE_INTEGRATED ? 70 : 0;
-    }
-    if (vendor_id(selector)) return info->vendor == vendor_id(selector) ? 60 : 0;
-    return has_text(info->name, selector) ? 50 : 0;
-}
-
 static bool choose(void *user, const anymax_device_info *info, const char *reason) {
     choice *c = user;
     int rank;
@@ -140,7 +98,7 @@ static bool choose(void *user, const anymax_device_info *info, const char *reaso
         snprintf(c->reasons + used, sizeof c->reasons - used, "%s%s", used ? "; " : "", reason);
         return true;
     }
-    rank = fit(c->selector, info);
+    rank = am_selector_fit(c->selector, info);
     if (rank > c->rank) {
         const char *colon = strchr(info->selector, ':');
         c->rank = rank;
@@ -149,19 +107,17 @@ static bool choose(void *user, const anymax_device_info *info, const char *reaso
         for (size_t i = 0; i < BACKENDS; i++)
             if (strcmp(backends[i]->name, info->backend) == 0) c->backend = backends[i];
     }
-    return rank < 100;
+    return rank < AM_FIT_EXACT;
 }
 
 static anymax_status find(const char *selector, choice *c) {
-    size_t length = strcspn(selector, ":");
     walk w = {0};
     w.visit = choose;
     w.user = c;
     c->selector = selector;
     for (size_t i = 0; i < BACKENDS; i++) {
         /* A selector that names its backend asks no other driver. */
-        const char *name = backends[i]->name;
-        if (strlen(name) == length && strncmp(selector, name, length) == 0) {
+        if (am_selector_names(selector, backends[i]->name)) {
             walk_backend(&w, backends[i]);
             goto found;
         }
@@ -177,7 +133,8 @@ found:
 /* ---------------------------------------------------------------- opening */
 
 static bool is_off(const char *value) {
-    return value && (same_text(value, "off") || same_text(value, "0") || same_text(value, "no"));
+    return value &&
+           (am_same_text(value, "off") || am_same_text(value, "0") || am_same_text(value, "no"));
 }
 
 anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device **out_device) {
