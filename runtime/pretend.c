@@ -7,7 +7,15 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum value_kind { COUNT_32, BYTES_32, BYTES_64, SUBGROUP, STORAGE16, WORD } value_kind;
+typedef enum value_kind {
+    COUNT_32,
+    COUNT_64,
+    BYTES_32,
+    BYTES_64,
+    SUBGROUP,
+    STORAGE16,
+    WORD
+} value_kind;
 
 typedef struct key {
     const char *name;
@@ -28,6 +36,7 @@ static const key keys[] = {
     {"storage16", STORAGE16, offsetof(am_pretend, no_storage16), NULL},
     {"trips", COUNT_32, offsetof(am_pretend, trips), NULL},
     {"memory", BYTES_64, offsetof(am_pretend, memory_bytes), NULL},
+    {"work", COUNT_64, offsetof(am_pretend, work), NULL},
     {"shape", WORD, offsetof(am_pretend, shape), "cpu|gpu"},
     {"skeleton", WORD, offsetof(am_pretend, skeleton), "short|chip|stream|split|across"},
     {"reduce", WORD, offsetof(am_pretend, reduce), "tree|subgroup"},
@@ -73,6 +82,8 @@ static const char *allowed(const key *k) {
     switch (k->kind) {
     case COUNT_32:
         return "a whole number";
+    case COUNT_64:
+        return "a whole number (k, m or g may follow)";
     case BYTES_32:
     case BYTES_64:
         return "a number of bytes (k, m or g may follow)";
@@ -95,6 +106,7 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
     char *field = (char *)out + k->offset;
     uint64_t number = 0;
     uint32_t number32;
+    const bool wide = k->kind == BYTES_64 || k->kind == COUNT_64;
     int word;
     if (k->kind == SUBGROUP && length == 4 && memcmp(text, "none", 4) == 0) {
         out->no_subgroups = true;
@@ -105,8 +117,8 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
         memcpy(field, &word, sizeof word);
         return word != 0;
     }
-    if (!parse_number(text, length, k->kind == BYTES_32 || k->kind == BYTES_64,
-                      k->kind == BYTES_64 ? UINT64_MAX : UINT32_MAX, &number))
+    if (!parse_number(text, length, k->kind == BYTES_32 || wide, wide ? UINT64_MAX : UINT32_MAX,
+                      &number))
         return false;
     if (k->kind == STORAGE16) {
         out->no_storage16 = number == 0;
@@ -114,7 +126,7 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
     }
     if (k->kind == SUBGROUP && (number & (number - 1)) != 0) return false;
     number32 = (uint32_t)number;
-    if (k->kind == BYTES_64)
+    if (wide)
         memcpy(field, &number, sizeof number);
     else
         memcpy(field, &number32, sizeof number32);
@@ -140,7 +152,7 @@ anymax_status am_pretend_parse(const char *text, am_pretend *out) {
             return am_fail(ANYMAX_ERROR_INVALID,
                            "pretend: there is no key in \"%.*s\"; keys are groups, invocations, "
                            "shared, subgroup, range, buffers, align, alloc, storage16, trips, "
-                           "memory, shape, skeleton, reduce, level, part",
+                           "memory, work, shape, skeleton, reduce, level, part",
                            shown, text);
         if (!equals || !set_value(k, equals + 1, length - (size_t)(equals - text) - 1, out))
             return am_fail(ANYMAX_ERROR_INVALID, "pretend: \"%.*s\" does not fit; %s is %s", shown,

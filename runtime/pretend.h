@@ -9,13 +9,14 @@
  *     align=BYTES     alignment of binding offsets    alloc=BYTES    one allocation
  *     storage16=0     no native 16-bit storage        trips=N        loop turns of one invocation
  *     memory=BYTES    all memory of the device (allocation beyond it fails)
+ *     work=N          work of one dispatch, as am_limits.dispatch_work counts it: a slow device
  *     shape=cpu|gpu   kernel shape for CPU-type devices or for GPUs
  *     skeleton=short|chip|stream|split|across         form of the row kernel
  *     reduce=tree|subgroup                            body of a reduction in a group
  *     level=v2|v3|v4|neon|generic                     instruction-set level of the CPU
  *     part=N          columns of a part of a split row
  *
- * Sizes take the suffixes k, m and g (1024-based). */
+ * Sizes and work take the suffixes k, m and g (1024-based). */
 #ifndef AM_PRETEND_H
 #define AM_PRETEND_H
 
@@ -47,7 +48,7 @@ typedef struct am_pretend {
     uint32_t groups, invocations, shared_bytes, buffers, align, trips, part;
     uint32_t subgroup;
     bool no_subgroups, no_storage16;
-    uint64_t range_bytes, alloc_bytes, memory_bytes;
+    uint64_t range_bytes, alloc_bytes, memory_bytes, work;
     am_shape shape;
     am_skeleton skeleton;
     am_reduce reduce;

@@ -17,6 +17,8 @@ static const struct {
     {"range=1m,align=256", {.range_bytes = 1024 * 1024, .align = 256}},
     {"range=4g", {.range_bytes = UINT64_C(4) << 30}},
     {"alloc=1m,memory=2g", {.alloc_bytes = 1 << 20, .memory_bytes = UINT64_C(2) << 30}},
+    {"work=100k", {.work = 100 * 1024}},
+    {"work=5000000000", {.work = UINT64_C(5000000000)}},
     {"subgroup=none", {.no_subgroups = true}},
     {"subgroup=32", {.subgroup = 32}},
     {"storage16=0", {.no_storage16 = true}},
@@ -59,6 +61,7 @@ START_TEST(is_taken) {
     ck_assert_uint_eq(got.range_bytes, want->range_bytes);
     ck_assert_uint_eq(got.alloc_bytes, want->alloc_bytes);
     ck_assert_uint_eq(got.memory_bytes, want->memory_bytes);
+    ck_assert_uint_eq(got.work, want->work);
     ck_assert_int_eq(got.shape, want->shape);
     ck_assert_int_eq(got.skeleton, want->skeleton);
     ck_assert_int_eq(got.reduce, want->reduce);
