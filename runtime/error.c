@@ -79,6 +79,9 @@ void am_log(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    /* One line, whatever stands in a path or in a driver's own message. */
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ') *at = ' ';
     callback(user, text);
 }
 

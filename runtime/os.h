@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A thread-safe one-time call, a mutex and a condition. All may be zero-initialised statically. */
 typedef struct am_mutex {
@@ -50,19 +51,34 @@ void am_free_aligned(void *memory);
 void am_alloc_fail_at(long n);
 
 /* What the cache needs of the platform: its own folder for files that can be made again (false if
- * there is none), a folder with those above it, a rename that replaces, the number of the process.
- */
+ * there is none), a folder with those above it, a rename that replaces, a file for reading (NULL,
+ * and *odd if what is there is no plain file, such as a pipe, which could be waited at for ever),
+ * the seconds since a file was changed (0 if that is unknown), the number of the process. */
 bool am_cache_home(char *out, size_t size);
 bool am_make_folders(const char *path);
 bool am_replace_file(const char *from, const char *to);
+FILE *am_open_plain_file(const char *path, bool *odd);
+int64_t am_file_age(const char *path);
 unsigned long am_process_id(void);
 
 /* The cache: one file for a key below $XDG_CACHE_HOME/anymax (or ~/.cache/anymax, or the platform's
- * own place). `key` is a file name that the caller made from hexadecimal digits and letters.
- * Reading returns an am_alloc'ed block, or NULL for absent or damaged (a header with length and
- * checksum is written and checked here); a damaged file is logged once. Writing is atomic
- * (temporary file and rename) and never fails loudly. */
+ * own place); docs/robustness.md tells what may happen to it. A key is a file name of letters and
+ * digits; it is made of all that the contents depend on, and of the library's version and the width
+ * of its pointers, which are always part of it.
+ * Reading returns an am_alloc'ed block, or NULL for absent or damaged (a header with key, length and
+ * checksum is written and checked here). A damaged file is rejected: logged and removed; a backend
+ * does the same with one that its driver does not take. Writing is atomic (temporary file and
+ * rename) and never fails loudly. */
+typedef struct am_cache_part {
+    const void *data;
+    size_t size;
+} am_cache_part;
+typedef struct am_cache_key {
+    char name[48];
+} am_cache_key;
+am_cache_key am_cache_key_make(const char *prefix, const am_cache_part *parts, size_t count);
 void *am_cache_read(const char *key, size_t *out_size);
+void am_cache_reject(const char *key, const char *wrong); /* wrong: "is damaged" */
 void am_cache_write(const char *key, const void *data, size_t size);
 uint64_t am_hash(uint64_t seed, const void *data, size_t size);
 

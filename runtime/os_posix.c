@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,6 +211,26 @@ bool am_make_folders(const char *path) {
 
 bool am_replace_file(const char *from, const char *to) {
     return rename(from, to) == 0;
+}
+
+FILE *am_open_plain_file(const char *path, bool *odd) {
+    struct stat about;
+    FILE *file = NULL;
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    /* A socket cannot be opened at all. */
+    *odd = descriptor < 0 && errno == ENXIO;
+    if (descriptor < 0) return NULL;
+    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
+        file = fdopen(descriptor, "rb");
+    else
+        *odd = true;
+    if (!file) close(descriptor);
+    return file;
+}
+
+int64_t am_file_age(const char *path) {
+    struct stat about;
+    return lstat(path, &about) == 0 ? (int64_t)time(NULL) - (int64_t)about.st_mtime : 0;
 }
 
 unsigned long am_process_id(void) {

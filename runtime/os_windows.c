@@ -183,6 +183,26 @@ bool am_replace_file(const char *from, const char *to) {
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
 }
 
+FILE *am_open_plain_file(const char *path, bool *odd) {
+    const DWORD about = GetFileAttributesA(path);
+    *odd = about != INVALID_FILE_ATTRIBUTES &&
+           (about & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) != 0;
+    return *odd ? NULL : fopen(path, "rb");
+}
+
+int64_t am_file_age(const char *path) {
+    WIN32_FILE_ATTRIBUTE_DATA about;
+    FILETIME now;
+    ULARGE_INTEGER then, today;
+    if (!GetFileAttributesExA(path, GetFileExInfoStandard, &about)) return 0;
+    GetSystemTimeAsFileTime(&now);
+    then.LowPart = about.ftLastWriteTime.dwLowDateTime;
+    then.HighPart = about.ftLastWriteTime.dwHighDateTime;
+    today.LowPart = now.dwLowDateTime;
+    today.HighPart = now.dwHighDateTime;
+    return ((int64_t)today.QuadPart - (int64_t)then.QuadPart) / 10000000;
+}
+
 unsigned long am_process_id(void) {
     return (unsigned long)GetCurrentProcessId();
 }

@@ -90,33 +90,46 @@ static void cache_store(const am_backend_device *device, cl_program program, con
     am_free(binary);
 }
 
-/* The program from its binary on disk, or NULL. */
+/* The program from its binary on disk, or NULL. `kernel_name` is one of the kernels in it. */
 static cl_program cache_load(const am_backend_device *device, const char *key, const char *options,
-                             const char *name) {
+                             const char *kernel_name) {
+    const am_cl_api *api = device->api;
     size_t size = 0;
     unsigned char *binary = am_cache_read(key, &size);
     cl_int code, binary_code = CL_SUCCESS;
     cl_program program;
+    cl_kernel kernel = NULL;
     if (!binary) return NULL;
-    program = device->api->clCreateProgramWithBinary(device->context, 1, &device->id, &size,
-                                                     (const unsigned char **)&binary, &binary_code,
-                                                     &code);
+    program = api->clCreateProgramWithBinary(device->context, 1, &device->id, &size,
+                                             (const unsigned char **)&binary, &binary_code, &code);
     if (program && code == CL_SUCCESS && binary_code == CL_SUCCESS)
-        code = device->api->clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+        code = api->clBuildProgram(program, 1, &device->id, options, NULL, NULL);
     am_free(binary);
-    if (program && code == CL_SUCCESS && binary_code == CL_SUCCESS) return program;
-    if (program) device->api->clReleaseProgram(program);
-    am_log("opencl: the driver rejects the cached binary of %s; it is built again", name);
+    if (program && code == CL_SUCCESS && binary_code == CL_SUCCESS)
+        kernel = api->clCreateKernel(program, kernel_name, &code);
+    if (kernel) {
+        api->clReleaseKernel(kernel);
+        return program;
+    }
+    if (program) api->clReleaseProgram(program);
+    am_cache_reject(key, "is not what the driver takes");
     return NULL;
+}
+
+am_cache_key am_cl_key(const char *identity, const char *source, const char *options) {
+    const am_cache_part parts[] = {{identity, strlen(identity)},
+                                   {source, strlen(source)},
+                                   {options, strlen(options)}};
+    return am_cache_key_make("cl", parts, sizeof parts / sizeof *parts);
 }
 
 static anymax_status build(const am_backend_device *device, int number, am_cl_variant variant,
                            uint32_t items, cl_program *out) {
     const char *name = program_name(number);
-    char options[128], key[64], doing[96];
+    char options[128], kernel[96], doing[96];
     char *source = am_cl_source(number, device->cpu_shape);
     const char *sources;
-    uint64_t hash, second;
+    am_cache_key key;
     cl_program program = NULL;
     cl_int code = CL_SUCCESS;
     if (!source) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no memory for a source");
@@ -129,18 +142,15 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
              strcmp(name, "product") == 0 && device->local_bytes < AM_CL_PRODUCT_BYTES
                  ? " -DAM_DEPTH=32"
                  : "");
-    hash = am_hash(am_hash(0, source, strlen(source)), options, strlen(options));
-    hash = am_hash(hash, device->identity, strlen(device->identity));
-    second = am_hash(am_hash(hash, options, strlen(options)), source, strlen(source));
-    snprintf(key, sizeof key, "cl%016llx%016llx", (unsigned long long)hash,
-             (unsigned long long)second);
-    if (!device->options.no_cache) program = cache_load(device, key, options, name);
+    key = am_cl_key(device->identity, source, options);
+    kernel_name(number, variant, kernel, sizeof kernel);
+    if (!device->options.no_cache) program = cache_load(device, key.name, options, kernel);
     if (!program) {
         sources = source;
         program = device->api->clCreateProgramWithSource(device->context, 1, &sources, NULL, &code);
         if (code == CL_SUCCESS)
             code = device->api->clBuildProgram(program, 1, &device->id, options, NULL, NULL);
-        if (code == CL_SUCCESS && !device->options.no_cache) cache_store(device, program, key);
+        if (code == CL_SUCCESS && !device->options.no_cache) cache_store(device, program, key.name);
         if (code == CL_BUILD_PROGRAM_FAILURE) log_build(device, program, name);
     }
     am_free(source);

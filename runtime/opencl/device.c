@@ -1,6 +1,7 @@
 /* OpenCL devices and their memory, and the table of this backend. */
 #include "opencl.h"
 #include "stream.h"
+#include "work.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,10 @@ static uint64_t range_of(uint64_t alloc_bytes) {
     return smaller(RANGE_BYTES, alloc_bytes);
 }
 
-static void format_uuid(const unsigned char *b, char *out, size_t size) {
+static void device_uuid(const am_cl_api *api, cl_device_id id, char *out, size_t size) {
+    unsigned char b[16];
+    out[0] = 0;
+    if (api->clGetDeviceInfo(id, AM_CL_DEVICE_UUID_KHR, sizeof b, b, NULL) != CL_SUCCESS) return;
     snprintf(out, size, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
              b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
              b[14], b[15]);
@@ -108,7 +112,6 @@ static void format_uuid(const unsigned char *b, char *out, size_t size) {
 static void describe(const am_cl_api *api, uint32_t index, cl_platform_id platform, cl_device_id id,
                      anymax_device_info *info) {
     char platform_name[128], driver[120];
-    unsigned char uuid[16];
     memset(info, 0, sizeof *info);
     snprintf(info->selector, sizeof info->selector, "opencl:%u", (unsigned)index);
     snprintf(info->backend, sizeof info->backend, "opencl");
@@ -117,8 +120,7 @@ static void describe(const am_cl_api *api, uint32_t index, cl_platform_id platfo
     device_string(api, id, CL_DRIVER_VERSION, driver, sizeof driver);
     snprintf(info->driver, sizeof info->driver, "%s %s", platform_name, driver);
     snprintf(info->loader, sizeof info->loader, "%s", api->path);
-    if (api->clGetDeviceInfo(id, AM_CL_DEVICE_UUID_KHR, sizeof uuid, uuid, NULL) == CL_SUCCESS)
-        format_uuid(uuid, info->uuid, sizeof info->uuid);
+    device_uuid(api, id, info->uuid, sizeof info->uuid);
     info->type = type_of(api, id);
     info->vendor = (uint32_t)device_number(api, id, CL_DEVICE_VENDOR_ID);
     info->compute_units = (uint32_t)device_number(api, id, CL_DEVICE_MAX_COMPUTE_UNITS);
@@ -171,7 +173,7 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     const am_cl_api *api = device->api;
     const am_pretend *pretend = &device->options.pretend;
     const uint32_t units = (uint32_t)device_number(api, device->id, CL_DEVICE_MAX_COMPUTE_UNITS);
-    uint64_t longest = 1u << 27;
+    uint64_t longest = device->cpu_shape ? 1u << 27 : AM_GPU_LONGEST_ROW;
     size_t sizes[3] = {1, 1, 1};
     memset(limits, 0, sizeof *limits);
     limits->alloc_bytes =
@@ -183,15 +185,20 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     limits->split_rows = device->cpu_shape ? 8 : 2 * (units ? units : 16);
     limits->part_length = device->cpu_shape ? 65536 : 4096;
     limits->max_parts = 256;
+    limits->launch_work =
+        smaller(device->is_cpu && device->cpu_shape ? UINT64_MAX : am_work_of_cores(units ? units : 16),
+                pretend->work);
     /* An item turns once for each lane of columns in each of some 48 passes, at most. */
     if (pretend->trips)
-        longest = (uint64_t)(pretend->trips / 48 + 1) * (device->cpu_shape ? 16 : 64);
-    limits->longest_row = (uint32_t)(longest < 1u << 27 ? longest : 1u << 27);
+        longest =
+            smaller(longest, (uint64_t)(pretend->trips / 48 + 1) * (device->cpu_shape ? 16 : 64));
+    limits->longest_row = (uint32_t)longest;
     if (pretend->part) {
         limits->part_length = (pretend->part + 63) / 64 * 64;
         limits->split_length = pretend->part;
         limits->split_rows = UINT32_MAX;
     }
+    device->launch_work = limits->launch_work;
     device->units = units ? units : 16;
     device->max_groups = (uint32_t)smaller(1u << 22, pretend->groups);
     device->memory_bytes = pretend->memory_bytes;
@@ -205,16 +212,18 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     device->group_items = (uint32_t)smaller(device->group_items, pretend->invocations);
 }
 
-static void set_identity(am_backend_device *device, cl_platform_id platform) {
-    char name[256], version[128], driver[128], platform_version[256];
-    device_string(device->api, device->id, CL_DEVICE_NAME, name, sizeof name);
-    device_string(device->api, device->id, CL_DEVICE_VERSION, version, sizeof version);
-    device_string(device->api, device->id, CL_DRIVER_VERSION, driver, sizeof driver);
-    platform_string(device->api, platform, CL_PLATFORM_VERSION, platform_version,
-                    sizeof platform_version);
-    snprintf(device->identity, sizeof device->identity, "%s|%s|%s|%s|%d.%d.%d", name, version,
-             driver, platform_version, ANYMAX_VERSION_MAJOR, ANYMAX_VERSION_MINOR,
-             ANYMAX_VERSION_PATCH);
+void am_cl_identity(const am_cl_api *api, cl_platform_id platform, cl_device_id id, char *out,
+                    size_t size) {
+    char name[256], version[128], driver[128], uuid[40], platform_name[128], platform_version[256];
+    device_string(api, id, CL_DEVICE_NAME, name, sizeof name);
+    device_string(api, id, CL_DEVICE_VERSION, version, sizeof version);
+    device_string(api, id, CL_DRIVER_VERSION, driver, sizeof driver);
+    device_uuid(api, id, uuid, sizeof uuid);
+    platform_string(api, platform, CL_PLATFORM_NAME, platform_name, sizeof platform_name);
+    platform_string(api, platform, CL_PLATFORM_VERSION, platform_version, sizeof platform_version);
+    snprintf(out, size, "%s|%llx|%s|%s|%s|%s|%s", name,
+             (unsigned long long)device_number(api, id, CL_DEVICE_VENDOR_ID), version, driver, uuid,
+             platform_name, platform_version);
 }
 
 static void cl_close(am_backend_device *device) {
@@ -251,7 +260,7 @@ static anymax_status cl_open(uint32_t index, const am_device_options *options,
     device->cpu_shape = options->pretend.shape == AM_SHAPE_AUTO
                             ? device->is_cpu
                             : options->pretend.shape == AM_SHAPE_CPU;
-    set_identity(device, c.platform);
+    am_cl_identity(device->api, c.platform, c.id, device->identity, sizeof device->identity);
     set_limits(device, out_limits);
     {
         cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,

@@ -77,6 +77,10 @@ const am_cl_api *am_cl_load(void);
  * name. CL_SUCCESS is ANYMAX_OK. */
 anymax_status am_cl_status(cl_int code, const char *doing);
 
+/* Device, driver and platform: what a compiled program depends on beside its source and options. */
+void am_cl_identity(const am_cl_api *api, cl_platform_id platform, cl_device_id id, char *out,
+                    size_t size);
+
 /* How a row kernel was compiled; see cl/row_form.cl. */
 typedef enum am_cl_variant {
     AM_CL_ALONG, /* CPU shape */
@@ -101,7 +105,7 @@ struct am_backend_device {
     cl_device_id id;
     cl_context context;
     am_device_options options;
-    char identity[1024]; /* device, driver, platform: part of the cache key */
+    char identity[1024]; /* am_cl_identity */
     bool is_cpu;
     bool cpu_shape;        /* as is_cpu, unless forced */
     uint32_t units;        /* compute units */
@@ -109,6 +113,7 @@ struct am_backend_device {
     uint32_t group_items;  /* largest group that the device allows */
     uint64_t local_bytes;  /* local memory of a group */
     uint64_t memory_bytes; /* 0: no limit but the driver's */
+    uint64_t launch_work;  /* of the limits */
     am_mutex lock;         /* guards what follows */
     uint64_t memory_used;
     am_cl_kernel_program built[AM_PROGRAM_COUNT + 1][AM_CL_VARIANTS];
@@ -123,7 +128,8 @@ struct am_memory {
 struct am_backend_stream {
     am_backend_device *device;
     cl_command_queue queue;
-    uint32_t queued; /* launches since the last flush */
+    uint32_t queued; /* commands since the last flush */
+    uint64_t work;   /* and what they ask for */
     /* Kernel objects belong to a stream: setting arguments is not thread-safe. */
     struct {
         cl_kernel kernel;
@@ -134,10 +140,12 @@ struct am_backend_stream {
 /* The kernel of a program, compiled if need be. */
 anymax_status am_cl_kernel(am_backend_stream *stream, int program, am_cl_variant variant,
                            cl_kernel *out_kernel, uint32_t *out_items);
+/* Name of the cached binary: `identity` is the device's. */
+am_cache_key am_cl_key(const char *identity, const char *source, const char *options);
 /* Columns that a lane keeps in registers. */
 uint32_t am_cl_chip(am_cl_variant variant);
 anymax_status am_cl_enqueue(am_backend_stream *stream, cl_kernel kernel, size_t groups,
-                            uint32_t items, const char *name);
+                            uint32_t items, uint64_t work, const char *name);
 /* The source of a program: AM_PROGRAM number, or AM_CL_PRODUCT. am_alloc'ed; NULL: no memory. */
 char *am_cl_source(int program, bool cpu_shape);
 

@@ -83,19 +83,40 @@ static int find_module(const char *name, bool full) {
 
 /* ---------------------------------------------------------------- cache on disk */
 
-static void cache_name(am_backend_device *dev) {
-    const VkPhysicalDeviceProperties *p = &dev->facts.properties;
-    uint64_t hash = am_hash(anymax_version(), dev->facts.uuid, sizeof dev->facts.uuid);
-    hash = am_hash(hash, p->pipelineCacheUUID, sizeof p->pipelineCacheUUID);
-    hash = am_hash(hash, &p->driverVersion, sizeof p->driverVersion);
-    hash = am_hash(hash, dev->facts.driver, strlen(dev->facts.driver));
-    /* The driver knows shaders by their contents; names and sizes tell one build from another, so
-     * that the file does not grow for ever. */
+am_cache_key am_vk_cache_key(const am_vk_facts *facts) {
+    const VkPhysicalDeviceProperties *p = &facts->properties;
+    /* The driver knows shaders and their constants by contents; names and sizes tell one build from
+     * another, so that the file does not grow for ever. */
+    uint64_t shaders = 0;
     for (size_t i = 0; i < am_spirv_modules_count; i++) {
-        hash = am_hash(hash, am_spirv_modules[i].path, strlen(am_spirv_modules[i].path));
-        hash = am_hash(hash, &am_spirv_modules[i].size, sizeof am_spirv_modules[i].size);
+        const am_embedded *m = &am_spirv_modules[i];
+        shaders = am_hash(am_hash(shaders, m->path, strlen(m->path)), &m->size, sizeof m->size);
     }
-    snprintf(dev->cache_key, sizeof dev->cache_key, "vulkan%016llx", (unsigned long long)hash);
+    const am_cache_part parts[] = {{p->deviceName, strlen(p->deviceName)},
+                                   {&p->vendorID, sizeof p->vendorID},
+                                   {&p->deviceID, sizeof p->deviceID},
+                                   {&p->apiVersion, sizeof p->apiVersion},
+                                   {&p->driverVersion, sizeof p->driverVersion},
+                                   {p->pipelineCacheUUID, sizeof p->pipelineCacheUUID},
+                                   {facts->uuid, sizeof facts->uuid},
+                                   {facts->driver, strlen(facts->driver)},
+                                   {&shaders, sizeof shaders}};
+    return am_cache_key_make("vulkan", parts, sizeof parts / sizeof *parts);
+}
+
+static uint32_t little_endian(const unsigned char *b) {
+    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+/* What the specification has a driver write at the start of its data, and look at when it is given
+ * some back; not all do (VkPipelineCacheHeaderVersionOne: size, version, vendor, device, UUID). */
+bool am_vk_cache_fits(const VkPhysicalDeviceProperties *p, const void *data, size_t size) {
+    enum { HEADER_BYTES = 16 + VK_UUID_SIZE };
+    const unsigned char *b = data;
+    return size >= HEADER_BYTES && little_endian(b) >= HEADER_BYTES && little_endian(b) <= size &&
+           little_endian(b + 4) == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+           little_endian(b + 8) == p->vendorID && little_endian(b + 12) == p->deviceID &&
+           memcmp(b + 16, p->pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
 void am_vk_cache_save(am_backend_device *dev, bool soon) {
@@ -118,20 +139,33 @@ void am_vk_cache_save(am_backend_device *dev, bool soon) {
     if (!wanted) return;
     if (dev->vkGetPipelineCacheData(dev->device, dev->cache, &size, NULL) == VK_SUCCESS && size)
         data = am_alloc(size);
-    if (data && dev->vkGetPipelineCacheData(dev->device, dev->cache, &size, data) == VK_SUCCESS)
-        am_cache_write(dev->cache_key, data, size);
+    /* What would be rejected later is not written. */
+    if (data && dev->vkGetPipelineCacheData(dev->device, dev->cache, &size, data) == VK_SUCCESS &&
+        am_vk_cache_fits(&dev->facts.properties, data, size))
+        am_cache_write(dev->cache_key.name, data, size);
     am_free(data);
 }
 
 static anymax_status cache_open(am_backend_device *dev) {
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    const char *key = dev->cache_key.name;
     void *data = NULL;
-    VkResult result;
-    cache_name(dev);
-    if (!dev->cache_off) data = am_cache_read(dev->cache_key, &info.initialDataSize);
-    info.pInitialData = data;
-    result = dev->vkCreatePipelineCache(dev->device, &info, NULL, &dev->cache);
+    size_t size = 0;
+    VkResult result = VK_ERROR_UNKNOWN;
+    dev->cache_key = am_vk_cache_key(&dev->facts);
+    if (!dev->cache_off) data = am_cache_read(key, &size);
+    if (data && am_vk_cache_fits(&dev->facts.properties, data, size)) {
+        info.initialDataSize = size;
+        info.pInitialData = data;
+        result = dev->vkCreatePipelineCache(dev->device, &info, NULL, &dev->cache);
+    }
+    if (data && result != VK_SUCCESS) am_cache_reject(key, "is not what the driver takes");
     am_free(data);
+    if (result != VK_SUCCESS) {
+        info.initialDataSize = 0;
+        info.pInitialData = NULL;
+        result = dev->vkCreatePipelineCache(dev->device, &info, NULL, &dev->cache);
+    }
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "vkCreatePipelineCache");
 }
 

@@ -138,7 +138,7 @@ struct am_backend_device {
     bool cache_off, cache_saved_once;
     uint32_t cache_saved_count;
     uint64_t cache_saved_ns;
-    char cache_key[64];
+    am_cache_key cache_key;
 };
 
 /* Translates a driver's code; its name stays in the message. Device loss sticks to the device. */
@@ -157,6 +157,9 @@ anymax_status am_vk_pipeline_get(am_backend_device *dev, const am_vk_key *key, V
 /* Writes the pipeline cache if there are new pipelines; `soon`: not more often than twice a second.
  */
 void am_vk_cache_save(am_backend_device *dev, bool soon);
+/* Name of the cache file of a device; whether data is what its driver wrote. */
+am_cache_key am_vk_cache_key(const am_vk_facts *facts);
+bool am_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void *data, size_t size);
 
 /* Streams: stream.c records and submits; transfer.c and row.c, product.c use it. */
 #define AM_VK_MAX_BINDINGS 8
