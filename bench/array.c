@@ -9,9 +9,13 @@
 
 bool io_fail(io_error *error, const char *format, ...) {
     va_list args;
+    char *at;
     va_start(args, format);
     vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
+    /* What a file holds must not reach a terminal as anything but text. */
+    for (at = error->text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
     return false;
 }
 

@@ -26,6 +26,16 @@ if(ANYMAX_SANITIZE)
   add_link_options(-fsanitize=${ANYMAX_SANITIZE})
 endif()
 
+if(ANYMAX_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "ANYMAX_FUZZ needs Clang: -DCMAKE_C_COMPILER=clang")
+  endif()
+  list(APPEND ANYMAX_SANITIZE_OPTIONS
+       -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all
+       -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 # For every target of this project, tests and command included.
 function(anymax_compile_options target)
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden)

@@ -24,6 +24,8 @@ typedef struct am_limits {
     uint32_t longest_row;  /* longest row that one launch may take whole (loop trips, watchdog) */
     uint32_t part_length;  /* columns of a part, at least; a multiple of 64 */
     uint32_t max_parts;    /* parts of a row, at most; part_length grows beyond it. */
+    uint64_t launch_work;  /* of one launch, as work.h counts it; UINT64_MAX: no watchdog. Nothing
+                              else depends on it, so smaller launches give the same bits */
     bool host_memory;      /* kernels reach host memory directly */
 } am_limits;
 
@@ -43,6 +45,8 @@ typedef struct am_binding {
 typedef struct am_row_launch {
     int program;
     am_row_args args; /* args.binds is set by the planner: equal ranges share a binding */
+    int32_t rows;     /* of the launch before it was cut into [args.row0, args.rows). How a row is
+                         laid out follows from these, never from what a piece has of them */
     am_binding binding[AM_SLOTS];
 } am_row_launch;
 

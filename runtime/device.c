@@ -126,7 +126,7 @@ static anymax_status find(const char *selector, choice *c) {
     }
 found:
     if (c->rank > 0) return ANYMAX_OK;
-    return am_fail(ANYMAX_ERROR_NOT_FOUND, "device_open: no device fits \"%s\"%s%s", selector,
+    return am_fail(ANYMAX_ERROR_NOT_FOUND, "device_open: no device fits \"%.99s\"%s%s", selector,
                    c->reasons[0] ? "; " : "", c->reasons);
 }
 
@@ -167,7 +167,7 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
         if (*end || value > 4096)
             status =
                 am_fail(ANYMAX_ERROR_INVALID,
-                        "device_open: ANYMAX_THREADS is \"%s\", not a number up to 4096", threads);
+                        "device_open: ANYMAX_THREADS is \"%.99s\", not a number up to 4096", threads);
         device->options.threads = (uint32_t)value;
     }
     device->options.no_cache = desc->no_cache || is_off(getenv("ANYMAX_CACHE"));

@@ -22,6 +22,12 @@ static struct {
     void *user;
 } sink;
 
+/* Whatever stands in a name, in a path or in a driver's own message. */
+static void one_line(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127) *text = ' ';
+}
+
 anymax_status am_fail(anymax_status status, const char *format, ...) {
     /* An argument may be the message itself, so it is put together elsewhere first. */
     char text[MESSAGE_BYTES];
@@ -29,6 +35,7 @@ anymax_status am_fail(anymax_status status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    one_line(text);
     snprintf(thread_message, sizeof thread_message, "%s", text);
     return status;
 }
@@ -79,9 +86,7 @@ void am_log(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    /* One line, whatever stands in a path or in a driver's own message. */
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ') *at = ' ';
+    one_line(text);
     callback(user, text);
 }
 

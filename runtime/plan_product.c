@@ -1,10 +1,18 @@
-/* The planner of products: cuts m, n, k or the batch until every operand fits a binding. */
+/* The planner of products: cuts m, n, k or the batch until every operand fits a binding, then the
+ * batch, m and n until a launch asks no more of the device than one dispatch may. Sums over k are
+ * cut only at places that do not depend on that bound, so it changes no bits. */
 #include <string.h>
 
 #include "error.h"
 #include "plan_row.h"
+#include "work.h"
 
 enum { M, N, K, BATCH };
+
+/* Edge of the smallest piece of c: in less, no kernel would be done sooner. */
+#define TILE 64
+/* Terms of a sum that one launch may take: beyond, even a tile of c alone would take long. */
+#define LONGEST_SUM (1 << 18)
 
 /* Which dimensions run along an operand's rows, columns and batch. */
 static const int dims_of[3][3] = {{M, K, BATCH}, {K, N, BATCH}, {M, N, BATCH}};
@@ -61,10 +69,36 @@ static anymax_status send(am_sink *sink, const am_product_request *r, const bloc
     return status == ANYMAX_OK ? sink->product(sink->user, &launch) : status;
 }
 
+static anymax_status plan_block(am_sink *sink, const am_product_request *r, const block *b);
+
+/* The first `size` of dimension `cut`, then the rest. */
+static anymax_status plan_two(am_sink *sink, const am_product_request *r, const block *b, int cut,
+                              int64_t size) {
+    block first = *b, second = *b;
+    anymax_status status;
+    first.size[cut] = size;
+    second.size[cut] = b->size[cut] - size;
+    for (int s = 0; s < 3; s++) second.base[s] += size * stride_of(r, s, cut);
+    if (cut == K) second.accumulate = true;
+    status = plan_block(sink, r, &first);
+    return status == ANYMAX_OK ? plan_block(sink, r, &second) : status;
+}
+
+static bool too_long(const am_sink *sink, const block *b) {
+    am_product_args args = {.m = (int32_t)b->size[M],
+                            .n = (int32_t)b->size[N],
+                            .k = (int32_t)b->size[K],
+                            .batch = (int32_t)b->size[BATCH]};
+    return am_product_work(&args) > sink->limits->launch_work;
+}
+
 static anymax_status plan_block(am_sink *sink, const am_product_request *r, const block *b) {
     uint64_t limit = sink->limits->range_bytes -
                      (sink->limits->offset_align < 8 ? 8 : sink->limits->offset_align);
     int cut = -1;
+    /* Pieces of a sum are added in f32 alone: 16 bits would be rounded each time. */
+    if (b->size[K] > LONGEST_SUM && r->slot[2].type == AM_F32)
+        return plan_two(sink, r, b, K, b->size[K] / 2);
     for (int s = 0; s < 3 && cut < 0; s++) {
         int64_t most = -1;
         if (span_of(r, b, s) <= limit) continue;
@@ -81,14 +115,12 @@ static anymax_status plan_block(am_sink *sink, const am_product_request *r, cons
     }
     for (int d = 0; d < 4 && cut < 0; d++)
         if (b->size[d] > INT32_MAX / 4) cut = d;
-    if (cut < 0) return send(sink, r, b);
-    block first = *b, second = *b;
-    first.size[cut] = b->size[cut] / 2;
-    second.size[cut] = b->size[cut] - first.size[cut];
-    for (int s = 0; s < 3; s++) second.base[s] += first.size[cut] * stride_of(r, s, cut);
-    if (cut == K) second.accumulate = true;
-    anymax_status status = plan_block(sink, r, &first);
-    return status == ANYMAX_OK ? plan_block(sink, r, &second) : status;
+    if (cut >= 0) return plan_two(sink, r, b, cut, b->size[cut] / 2);
+    if (!too_long(sink, b)) return send(sink, r, b);
+    if (b->size[BATCH] > 1) return plan_two(sink, r, b, BATCH, b->size[BATCH] / 2);
+    cut = b->size[M] >= b->size[N] ? M : N;
+    if (b->size[cut] <= TILE) return send(sink, r, b);
+    return plan_two(sink, r, b, cut, (b->size[cut] / 2 + TILE - 1) / TILE * TILE);
 }
 
 anymax_status am_plan_product(am_sink *sink, const am_product_request *request) {

@@ -4,13 +4,18 @@
  * tensors fit the ranges that kernels can bind. A row that is too long for one launch, or that
  * alone cannot fill the device, is split into parts: a launch for each stage, each folding the
  * partial states of the one before. Every decision follows from shapes and limits alone, so that
- * the same call gives the same bits whatever the number of threads. */
+ * the same call gives the same bits whatever the number of threads.
+ *
+ * Last of all, launches are cut to what one dispatch may ask of the device: first by rows, then by
+ * parts. Nothing before depends on that, so it changes no bits. */
 #include <string.h>
 
 #include "error.h"
 #include "plan_row.h"
+#include "work.h"
 
-#define COLUMNS 3 /* index of the columns among a box's dimensions */
+#define COLUMNS 3        /* index of the columns among a box's dimensions */
+#define ROWS_A_GROUP 128 /* that the largest group of a kernel takes */
 
 /* A request with its outer dimensions merged, or one box of it. */
 typedef struct box {
@@ -24,6 +29,7 @@ typedef struct job {
     const am_row_request *request;
     const am_program *program;
     int64_t stride[AM_SLOTS][4];
+    uint32_t types[2];
     int32_t iterations;
     bool along[AM_SLOTS]; /* has the row's dimension */
 } job;
@@ -88,17 +94,8 @@ typedef struct portion {
     size_t partial_in, partial_out, state_in, state_out; /* words */
 } portion;
 
-static anymax_status send(const job *j, const box *b, const portion *p, size_t workspace_bytes) {
-    const am_row_request *r = j->request;
-    am_row_launch launch;
-    am_fit fit;
-    anymax_status status;
-    size_t align = alignment(j->sink);
-    int64_t columns = p->parts * p->part_len, first = p->part0 * p->part_len;
-    if (columns > b->size[COLUMNS] - first) columns = b->size[COLUMNS] - first;
-    memset(&launch, 0, sizeof launch);
-    launch.program = r->program;
-    launch.args = (am_row_args){
+static am_row_args args_of(const job *j, const box *b, const portion *p) {
+    am_row_args args = {
         .n = (int32_t)b->size[COLUMNS],
         .rows = (int32_t)(b->size[0] * b->size[1] * b->size[2]),
         .row_base = (int32_t)b->row_base,
@@ -110,14 +107,52 @@ static anymax_status send(const job *j, const box *b, const portion *p, size_t w
         .parts_total = (int32_t)p->parts_total,
         .stages = p->stages,
         .iterations = p->iterations,
-        .accumulate = (int32_t)r->accumulate,
+        .accumulate = (int32_t)j->request->accumulate,
         .partial_in = (int32_t)p->partial_in,
         .partial_out = (int32_t)p->partial_out,
         .state_in = (int32_t)p->state_in,
         .state_out = (int32_t)p->state_out,
+        .types = {j->types[0], j->types[1]},
     };
-    memcpy(launch.args.param, r->param, sizeof launch.args.param);
-    memcpy(launch.args.iparam, r->iparam, sizeof launch.args.iparam);
+    memcpy(args.param, j->request->param, sizeof args.param);
+    memcpy(args.iparam, j->request->iparam, sizeof args.iparam);
+    return args;
+}
+
+/* How many of something that asks for `work` a launch may take; at least one. */
+static int64_t fitting(const job *j, uint64_t work) {
+    uint64_t count = j->sink->limits->launch_work / work;
+    return count < 1 ? 1 : count < INT32_MAX ? (int64_t)count : INT32_MAX;
+}
+
+/* The launch, cut by rows: by whole groups of any kernel, where that many fit. */
+static anymax_status send_rows(const job *j, am_row_launch *launch) {
+    int64_t row = 0, step;
+    anymax_status status = ANYMAX_OK;
+    launch->args.rows = 1;
+    step = fitting(j, am_row_work(j->program, &launch->args));
+    if (step > ROWS_A_GROUP) step -= step % ROWS_A_GROUP;
+    for (; row < launch->rows && status == ANYMAX_OK; row += step) {
+        launch->args.row0 = (int32_t)row;
+        launch->args.rows = (int32_t)(launch->rows - row > step ? row + step : launch->rows);
+        status = am_sink_count(j->sink);
+        if (status == ANYMAX_OK) status = j->sink->row(j->sink->user, launch);
+    }
+    return status;
+}
+
+static anymax_status send(const job *j, const box *b, const portion *p, size_t workspace_bytes) {
+    const am_row_request *r = j->request;
+    am_row_launch launch;
+    am_fit fit;
+    anymax_status status;
+    size_t align = alignment(j->sink);
+    int64_t columns = p->parts * p->part_len, first = p->part0 * p->part_len;
+    if (columns > b->size[COLUMNS] - first) columns = b->size[COLUMNS] - first;
+    memset(&launch, 0, sizeof launch);
+    launch.program = r->program;
+    launch.args = args_of(j, b, p);
+    launch.rows = launch.args.rows;
     fit.binding = launch.binding;
     fit.binds = launch.args.binds;
     fit.slots = AM_SLOTS;
@@ -129,7 +164,6 @@ static anymax_status send(const job *j, const box *b, const portion *p, size_t w
         fit.element_bytes[s] = s == AM_SLOT_WORKSPACE ? 4 : slot->element_bytes;
         if (s == AM_SLOT_WORKSPACE) {
             launch.binding[s] = (am_binding){j->sink->workspace, 0, workspace_bytes, true};
-            am_set_nibble(launch.args.types, s, AM_F32);
         } else if (slot->memory) {
             int64_t element = b->base[s] + (j->along[s] ? first * j->stride[s][COLUMNS] : 0);
             size_t at = slot->offset_bytes + (size_t)element * slot->element_bytes;
@@ -142,16 +176,12 @@ static anymax_status send(const job *j, const box *b, const portion *p, size_t w
             launch.args.tensor[s].s0 = (int32_t)j->stride[s][0];
             launch.args.tensor[s].s1 = (int32_t)j->stride[s][1];
             launch.args.s2[s] = (int32_t)j->stride[s][2];
-            am_set_nibble(launch.args.types, s, slot->type);
         }
     }
     if (workspace_bytes > j->sink->partial_bytes) j->sink->partial_bytes = workspace_bytes;
-    status = am_sink_count(j->sink);
-    if (status == ANYMAX_OK) status = am_fit_bindings(j->sink, &fit);
-    if (status == ANYMAX_OK) {
-        /* All words of the workspace count from its binding's start, which is the workspace's. */
-        status = j->sink->row(j->sink->user, &launch);
-    }
+    /* All words of the workspace count from its binding's start, which is the workspace's. */
+    status = am_fit_bindings(j->sink, &fit);
+    if (status == ANYMAX_OK) status = send_rows(j, &launch);
     return status == ANYMAX_OK ? am_fit_copy_back(j->sink, &fit) : status;
 }
 
@@ -181,14 +211,19 @@ typedef struct split {
 static anymax_status stage(split *s, int32_t stages) {
     portion p = {
         .part_len = s->part_len, .parts_total = s->parts, .stages = stages, .iterations = 1};
+    am_row_args one = args_of(s->j, s->b, &p);
+    int64_t window;
+    one.rows = one.parts = 1;
+    window = fitting(s->j, am_row_work(s->j->program, &one));
+    if (window > s->window) window = s->window;
     p.partial_in = s->partial[s->turn];
     p.state_in = s->state[s->turn];
     s->turn ^= 1;
     p.partial_out = s->partial[s->turn];
     p.state_out = s->state[s->turn];
-    for (p.part0 = 0; p.part0 < s->parts; p.part0 += s->window) {
+    for (p.part0 = 0; p.part0 < s->parts; p.part0 += window) {
         anymax_status status;
-        p.parts = s->parts - p.part0 < s->window ? s->parts - p.part0 : s->window;
+        p.parts = s->parts - p.part0 < window ? s->parts - p.part0 : window;
         /* A finish without elements writes row scalars only: part 0 does that alone. */
         if ((stages & AM_STAGE_FINISH) && !s->j->program->elements) p.parts = 1;
         status = send(s->j, s->b, &p, s->bytes);
@@ -344,7 +379,9 @@ anymax_status am_plan_row(am_sink *sink, const am_row_request *request) {
     for (uint32_t d = 0; d < rank; d++)
         if (size[d] <= 0) return ANYMAX_OK;
     j.iterations = request->iterations ? request->iterations : j.program->iterations;
+    am_set_nibble(j.types, AM_SLOT_WORKSPACE, AM_F32);
     for (int s = 0; s < AM_SLOTS; s++) {
+        if (request->slot[s].memory) am_set_nibble(j.types, s, request->slot[s].type);
         for (int d = 0; d < 3; d++) j.stride[s][d] = stride[s][d];
         j.stride[s][COLUMNS] = request->slot[s].step;
         j.along[s] =

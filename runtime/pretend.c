@@ -7,11 +7,15 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Every tensor of a workspace begins at a multiple. */
+#define MOST_ALIGN 65536
+
 typedef enum value_kind {
     COUNT_32,
     COUNT_64,
     BYTES_32,
     BYTES_64,
+    ALIGN_32,
     SUBGROUP,
     STORAGE16,
     WORD
@@ -31,7 +35,7 @@ static const key keys[] = {
     {"subgroup", SUBGROUP, offsetof(am_pretend, subgroup), NULL},
     {"range", BYTES_64, offsetof(am_pretend, range_bytes), NULL},
     {"buffers", COUNT_32, offsetof(am_pretend, buffers), NULL},
-    {"align", BYTES_32, offsetof(am_pretend, align), NULL},
+    {"align", ALIGN_32, offsetof(am_pretend, align), NULL},
     {"alloc", BYTES_64, offsetof(am_pretend, alloc_bytes), NULL},
     {"storage16", STORAGE16, offsetof(am_pretend, no_storage16), NULL},
     {"trips", COUNT_32, offsetof(am_pretend, trips), NULL},
@@ -87,6 +91,8 @@ static const char *allowed(const key *k) {
     case BYTES_32:
     case BYTES_64:
         return "a number of bytes (k, m or g may follow)";
+    case ALIGN_32:
+        return "a power of two up to 64k";
     case SUBGROUP:
         return "a power of two, or none";
     case STORAGE16:
@@ -107,6 +113,7 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
     uint64_t number = 0;
     uint32_t number32;
     const bool wide = k->kind == BYTES_64 || k->kind == COUNT_64;
+    const uint64_t most = wide ? UINT64_MAX : k->kind == ALIGN_32 ? MOST_ALIGN : UINT32_MAX;
     int word;
     if (k->kind == SUBGROUP && length == 4 && memcmp(text, "none", 4) == 0) {
         out->no_subgroups = true;
@@ -117,14 +124,14 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
         memcpy(field, &word, sizeof word);
         return word != 0;
     }
-    if (!parse_number(text, length, k->kind == BYTES_32 || wide, wide ? UINT64_MAX : UINT32_MAX,
+    if (!parse_number(text, length, wide || k->kind == BYTES_32 || k->kind == ALIGN_32, most,
                       &number))
         return false;
     if (k->kind == STORAGE16) {
         out->no_storage16 = number == 0;
         return number <= 1;
     }
-    if (k->kind == SUBGROUP && (number & (number - 1)) != 0) return false;
+    if ((k->kind == ALIGN_32 || k->kind == SUBGROUP) && (number & (number - 1)) != 0) return false;
     number32 = (uint32_t)number;
     if (wide)
         memcpy(field, &number, sizeof number);

@@ -9,7 +9,7 @@
  *     align=BYTES     alignment of binding offsets    alloc=BYTES    one allocation
  *     storage16=0     no native 16-bit storage        trips=N        loop turns of one invocation
  *     memory=BYTES    all memory of the device (allocation beyond it fails)
- *     work=N          work of one dispatch, as am_limits.dispatch_work counts it: a slow device
+ *     work=N          work of one launch, as runtime/work.h counts it: a slow device
  *     shape=cpu|gpu   kernel shape for CPU-type devices or for GPUs
  *     skeleton=short|chip|stream|split|across         form of the row kernel
  *     reduce=tree|subgroup                            body of a reduction in a group

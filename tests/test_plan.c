@@ -3,6 +3,7 @@
  * each element once, from a few rows in ranges of a few hundred bytes up to 2^31 rows. Needs no
  * device. */
 #include "plan_row.h"
+#include "work.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -115,12 +116,16 @@ static anymax_status on_row(void *user, const am_row_launch *l) {
     int64_t from = (int64_t)a->part0 * a->part_len, to = from + (int64_t)a->parts * a->part_len;
     bool finish = (a->stages & AM_STAGE_FINISH) != 0, elements = w->program->elements,
          few = w->covered != NULL;
+    int64_t rows = a->rows - a->row0;
     w->launches++;
     if (to > a->n) to = a->n;
-    if (a->rows <= 0 || a->n != w->request->n || to <= from || a->d0 <= 0 || a->d1 <= 0)
-        wrong(w, "an empty launch", a->rows, to - from);
+    if (rows <= 0 || a->n != w->request->n || to <= from || a->d0 <= 0 || a->d1 <= 0)
+        wrong(w, "an empty launch", rows, to - from);
+    if (a->row0 < 0 || a->rows > l->rows) wrong(w, "rows beyond the launch", a->row0, a->rows);
+    if (am_row_work(w->program, a) > w->limits->launch_work && (rows > 1 || a->parts > 1))
+        wrong(w, "too much work", rows, a->parts);
     check_bindings(w, l);
-    for (int64_t r = 0; r < a->rows; r += few || a->rows < 4 ? 1 : a->rows / 3) {
+    for (int64_t r = a->row0; r < a->rows; r += few || rows < 4 ? 1 : rows / 3) {
         for (int64_t c = from; c < to; c += few || to - from < 4 ? 1 : (to - from) / 3) {
             int64_t row;
             check_element(w, l, r, c, &row);
@@ -128,7 +133,7 @@ static anymax_status on_row(void *user, const am_row_launch *l) {
         }
     }
     for (int64_t r = a->rows - 1, row; r >= 0; r = -1) check_element(w, l, r, to - 1, &row);
-    if (finish) w->finished += (int64_t)a->rows * (elements ? to - from : 1);
+    if (finish) w->finished += rows * (elements ? to - from : 1);
     return ANYMAX_OK;
 }
 
@@ -149,6 +154,7 @@ static am_limits limits_of(uint64_t range, uint32_t align, uint32_t bindings) {
     l.longest_row = 1 << 22;
     l.part_length = 4096;
     l.max_parts = 4096;
+    l.launch_work = UINT64_MAX;
     return l;
 }
 
@@ -197,6 +203,8 @@ static am_row_request request(uint32_t rank, const int64_t *outer, int64_t n, ui
 
 static const uint64_t ranges[] = {600, 1024, 4096, 1 << 20};
 static const uint32_t aligns[] = {4, 16, 64, 256};
+/* Everything at once, several rows, a row or a part, not even that. */
+static const uint64_t works[] = {UINT64_MAX, 100000, 20000, 1};
 
 START_TEST(every_element_once) {
     static const struct {
@@ -218,6 +226,7 @@ START_TEST(every_element_once) {
             if (k % 3 == 1) forced.skeleton = AM_SKELETON_SPLIT;
             if (k % 3 == 1) forced.part = 64;
             l.part_length = 64;
+            l.launch_work = works[(k / 4 + s) % 4];
             w.rows = 1;
             for (uint32_t d = 0; d < q.outer_rank; d++) w.rows *= q.outer[d];
             count = (size_t)(w.rows * q.n);
@@ -243,10 +252,11 @@ END_TEST
 
 /* ---------------------------------------------------------------- more than memory holds */
 
-static void huge(const char *name, const am_row_request *q, uint64_t range) {
+static void huge(const char *name, const am_row_request *q, uint64_t range, uint64_t work) {
     am_limits l = limits_of(range, 16, 8);
     am_pretend none = {0};
     watch w = {0};
+    l.launch_work = work;
     ck_assert_msg(plan(&w, q, &l, &none) == ANYMAX_OK, "%s: %s", name, anymax_error_message());
     ck_assert_msg(w.text[0] == 0, "%s: %s", name, w.text);
     ck_assert_msg(w.finished == w.rows * q->n, "%s: %lld of %lld elements", name,
@@ -270,10 +280,11 @@ START_TEST(huge_sizes) {
         {"the longest row", 0, {0}, 2147483647 - 64, 1},
     };
     am_row_request q = request(shapes[_i].rank, shapes[_i].outer, shapes[_i].n, 4, shapes[_i].gaps);
-    huge(shapes[_i].name, &q, (uint64_t)128 << 20);
-    huge(shapes[_i].name, &q, (uint64_t)2 << 30);
+    huge(shapes[_i].name, &q, (uint64_t)128 << 20, UINT64_MAX);
+    huge(shapes[_i].name, &q, (uint64_t)2 << 30, UINT64_MAX);
+    huge(shapes[_i].name, &q, (uint64_t)2 << 30, am_work_of_cores(4));
     q = request(shapes[_i].rank, shapes[_i].outer, shapes[_i].n, 2, shapes[_i].gaps);
-    huge(shapes[_i].name, &q, (uint64_t)1 << 27);
+    huge(shapes[_i].name, &q, (uint64_t)1 << 27, am_work_of_cores(1));
 }
 END_TEST
 
@@ -283,14 +294,14 @@ START_TEST(huge_strides) {
     int64_t outer = 3;
     am_row_request q = request(1, &outer, 8, 4, 0);
     q.slot[X].stride[0] = (int64_t)1 << 30;
-    huge("rows 2^30 apart", &q, (uint64_t)128 << 20);
+    huge("rows 2^30 apart", &q, (uint64_t)128 << 20, UINT64_MAX);
     q = request(1, &outer, 5000, 4, 0);
     q.slot[X].step = (int64_t)1 << 20;
     q.slot[X].stride[0] = 1;
-    huge("elements 2^20 apart", &q, (uint64_t)128 << 20);
+    huge("elements 2^20 apart", &q, (uint64_t)128 << 20, 100000);
     q.slot[X].step = 0;
     q.slot[X].stride[0] = 0;
-    huge("all the same element", &q, (uint64_t)128 << 20);
+    huge("all the same element", &q, (uint64_t)128 << 20, 100000);
 }
 END_TEST
 

@@ -84,6 +84,7 @@ static void set_limits(am_limits *limits, const am_pretend *pretend) {
     limits->longest_row = (uint32_t)lowered(INT32_MAX / 2, (uint64_t)pretend->trips * AM_W);
     limits->part_length = 65536;
     limits->max_parts = 256;
+    limits->launch_work = lowered(UINT64_MAX, pretend->work);
     limits->host_memory = true;
 }
 
@@ -260,8 +261,8 @@ static void run_row(const void *user, int64_t unit, void *scratch) {
 
 /* Whether lanes run across rows: where rows, not columns, are neighbours in memory, and where rows
  * are short. Follows from the shape alone. */
-static bool runs_across(const am_cpu_row *program, const am_row_args *args, am_skeleton skeleton) {
-    int32_t rows = args->rows - args->row0;
+static bool runs_across(const am_cpu_row *program, const am_row_args *args, int32_t rows,
+                        am_skeleton skeleton) {
     if (skeleton == AM_SKELETON_ACROSS || skeleton == AM_SKELETON_SHORT) return true;
     if (skeleton != AM_SKELETON_AUTO || rows < 8) return false;
     if (args->n <= (rows < AM_W / 2 ? AM_W / 2 : SHORT_ROW)) return true;
@@ -274,14 +275,14 @@ static bool runs_across(const am_cpu_row *program, const am_row_args *args, am_s
     return false;
 }
 
-static void choose_form(am_row_job *job, am_skeleton skeleton) {
+static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     const am_row_args *args = job->args;
     const am_cpu_row *p = job->program;
     int32_t both = AM_STAGE_ELEMENTS_1 | AM_STAGE_ELEMENTS_2;
     bool whole =
         !(args->stages & (AM_STAGE_PARTIAL | AM_STAGE_ONLINE)) && (args->stages & both) == both;
     bool stream = skeleton == AM_SKELETON_STREAM;
-    job->across = runs_across(p, args, skeleton);
+    job->across = runs_across(p, args, rows, skeleton);
     job->block_rows = job->across ? AM_W : 1;
     job->keep = !stream;
     job->hold = !stream;
@@ -302,7 +303,7 @@ static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *lau
         if (there) job->data[slot] = bytes_of(binding->memory) + binding->offset_bytes;
     }
     if (args->rows <= args->row0 || args->n <= 0) return ANYMAX_OK;
-    choose_form(job, stream->device->pretend.skeleton);
+    choose_form(job, launch->rows, stream->device->pretend.skeleton);
     int64_t rows = (int64_t)args->rows - args->row0;
     int64_t units = (rows + job->block_rows - 1) / job->block_rows * args->parts;
     int64_t work = (int64_t)args->part_len * job->block_rows * (1 + args->iterations);

@@ -1,6 +1,7 @@
 /* OpenCL devices and their memory, and the table of this backend. */
 #include "opencl.h"
 #include "stream.h"
+#include "work.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,7 +173,7 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     const am_cl_api *api = device->api;
     const am_pretend *pretend = &device->options.pretend;
     const uint32_t units = (uint32_t)device_number(api, device->id, CL_DEVICE_MAX_COMPUTE_UNITS);
-    uint64_t longest = 1u << 27;
+    uint64_t longest = device->cpu_shape ? 1u << 27 : AM_GPU_LONGEST_ROW;
     size_t sizes[3] = {1, 1, 1};
     memset(limits, 0, sizeof *limits);
     limits->alloc_bytes =
@@ -184,15 +185,21 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     limits->split_rows = device->cpu_shape ? 8 : 2 * (units ? units : 16);
     limits->part_length = device->cpu_shape ? 65536 : 4096;
     limits->max_parts = 256;
+    limits->launch_work = UINT64_MAX;
+    if (!device->is_cpu || !device->cpu_shape)
+        limits->launch_work = am_work_of_cores(units ? units : 16);
+    limits->launch_work = smaller(limits->launch_work, pretend->work);
     /* An item turns once for each lane of columns in each of some 48 passes, at most. */
     if (pretend->trips)
-        longest = (uint64_t)(pretend->trips / 48 + 1) * (device->cpu_shape ? 16 : 64);
-    limits->longest_row = (uint32_t)(longest < 1u << 27 ? longest : 1u << 27);
+        longest =
+            smaller(longest, (uint64_t)(pretend->trips / 48 + 1) * (device->cpu_shape ? 16 : 64));
+    limits->longest_row = (uint32_t)longest;
     if (pretend->part) {
         limits->part_length = (pretend->part + 63) / 64 * 64;
         limits->split_length = pretend->part;
         limits->split_rows = UINT32_MAX;
     }
+    device->launch_work = limits->launch_work;
     device->units = units ? units : 16;
     device->max_groups = (uint32_t)smaller(1u << 22, pretend->groups);
     device->memory_bytes = pretend->memory_bytes;

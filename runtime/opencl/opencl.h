@@ -113,6 +113,7 @@ struct am_backend_device {
     uint32_t group_items;  /* largest group that the device allows */
     uint64_t local_bytes;  /* local memory of a group */
     uint64_t memory_bytes; /* 0: no limit but the driver's */
+    uint64_t launch_work;  /* of the limits */
     am_mutex lock;         /* guards what follows */
     uint64_t memory_used;
     am_cl_kernel_program built[AM_PROGRAM_COUNT + 1][AM_CL_VARIANTS];
@@ -127,7 +128,8 @@ struct am_memory {
 struct am_backend_stream {
     am_backend_device *device;
     cl_command_queue queue;
-    uint32_t queued; /* launches since the last flush */
+    uint32_t queued; /* commands since the last flush */
+    uint64_t work;   /* and what they ask for */
     /* Kernel objects belong to a stream: setting arguments is not thread-safe. */
     struct {
         cl_kernel kernel;
@@ -143,7 +145,7 @@ am_cache_key am_cl_key(const char *identity, const char *source, const char *opt
 /* Columns that a lane keeps in registers. */
 uint32_t am_cl_chip(am_cl_variant variant);
 anymax_status am_cl_enqueue(am_backend_stream *stream, cl_kernel kernel, size_t groups,
-                            uint32_t items, const char *name);
+                            uint32_t items, uint64_t work, const char *name);
 /* The source of a program: AM_PROGRAM number, or AM_CL_PRODUCT. am_alloc'ed; NULL: no memory. */
 char *am_cl_source(int program, bool cpu_shape);
 

@@ -1,5 +1,6 @@
 /* Launches of the kernel `product`. */
 #include "opencl.h"
+#include "work.h"
 
 /* Rows [row0, m) of the batches of `args`, cut so that a dispatch has at most `max_groups` groups.
  */
@@ -19,7 +20,8 @@ static anymax_status take_rows(am_backend_stream *stream, cl_kernel kernel, uint
         status = am_cl_status(stream->device->api->clSetKernelArg(kernel, 0, sizeof args, &args),
                               "product");
         if (status == ANYMAX_OK)
-            status = am_cl_enqueue(stream, kernel, (size_t)(groups * down), items, "product");
+            status = am_cl_enqueue(stream, kernel, (size_t)(groups * down), items,
+                                   am_product_work(&args), "product");
     }
     return status;
 }

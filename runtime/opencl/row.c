@@ -1,5 +1,6 @@
 /* Launches of the kernels: which form, how many lanes a row, how many groups. */
 #include "opencl.h"
+#include "work.h"
 
 /* The CPU shape, in lanes of a float16: the tiles of any program (cl/row.cl: 32 lanes for each
  * input and output), and all that an item may use: half a usual L2. */
@@ -63,7 +64,7 @@ static bool choose_across(const am_backend_device *device, const am_row_launch *
         break;
     }
     if (args->d0 >= 2 && runs_across(launch)) return true;
-    return device->cpu_shape && args->n <= SHORT_ROW && args->rows - args->row0 >= 16;
+    return device->cpu_shape && args->n <= SHORT_ROW && launch->rows >= 16;
 }
 
 /* Rows (or blocks of 16 rows) that an item takes in turn, so that its own set-up does not tell; but
@@ -112,9 +113,9 @@ static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *la
 }
 
 /* Lanes a row and rows a group, once the group's size is known. */
-static void share_group(const am_row_args *args, uint32_t items, uint32_t wanted, bool across,
+static void share_group(const am_row_launch *launch, uint32_t items, uint32_t wanted, bool across,
                         am_row_args *out) {
-    const uint32_t rows = power_of_two((uint64_t)(args->rows - args->row0));
+    const uint32_t rows = power_of_two((uint64_t)launch->rows);
     uint32_t lanes = wanted < items ? wanted : items;
     if (across) {
         uint32_t side = items < 32 ? items : 32; /* rows that lie side by side */
@@ -145,7 +146,7 @@ static anymax_status plan_gpu(am_backend_stream *stream, const am_row_launch *la
         wanted = power_of_two(chip ? (n + chip - 1) / chip : ((uint64_t)args->part_len + 7) / 8);
         if (skeleton == AM_SKELETON_SHORT && out->items > 1 && wanted > out->items / 2)
             wanted = out->items / 2;
-        share_group(args, out->items, wanted, across, args);
+        share_group(launch, out->items, wanted, across, args);
         if (!chip || n <= (uint64_t)chip * (uint64_t)args->lanes) break;
     }
     out->variant = v;
@@ -202,7 +203,8 @@ static anymax_status dispatch(am_backend_stream *stream, const am_row_launch *la
             status = set_value(stream, p->kernel, 0, args, sizeof *args);
             if (status == ANYMAX_OK)
                 status = am_cl_enqueue(stream, p->kernel, (size_t)(blocks * (uint64_t)parts),
-                                       p->items, name);
+                                       p->items,
+                                       am_row_work(&am_program_table[launch->program], args), name);
         }
         part += parts;
     }

@@ -33,18 +33,34 @@ void am_cl_stream_destroy(am_backend_stream *stream) {
     am_free(stream);
 }
 
+/* Before a command that asks for `work`: some watchdogs take what is handed over together for one.
+ */
+static cl_int make_room(am_backend_stream *stream, uint64_t work) {
+    cl_int code = CL_SUCCESS;
+    if (stream->queued && work > stream->device->launch_work - stream->work) {
+        stream->queued = 0;
+        stream->work = 0;
+        code = stream->device->api->clFlush(stream->queue);
+    }
+    stream->work = work < UINT64_MAX - stream->work ? stream->work + work : UINT64_MAX;
+    return code;
+}
+
 /* Queued work is handed over now and then, so that the device works while the host plans. */
 static anymax_status queued(am_backend_stream *stream, cl_int code, const char *doing) {
     if (code == CL_SUCCESS && ++stream->queued >= FLUSH_AFTER) {
         stream->queued = 0;
+        stream->work = 0;
         code = stream->device->api->clFlush(stream->queue);
     }
     return am_cl_status(code, doing);
 }
 
 anymax_status am_cl_enqueue(am_backend_stream *stream, cl_kernel kernel, size_t groups,
-                            uint32_t items, const char *name) {
+                            uint32_t items, uint64_t work, const char *name) {
     const size_t global = groups * items, local = items;
+    const cl_int code = make_room(stream, work);
+    if (code != CL_SUCCESS) return am_cl_status(code, name);
     return queued(stream,
                   stream->device->api->clEnqueueNDRangeKernel(stream->queue, kernel, 1, NULL,
                                                               &global, &local, 0, NULL, NULL),
@@ -94,5 +110,6 @@ anymax_status am_cl_zero(am_backend_stream *stream, am_memory *to, size_t to_off
 
 anymax_status am_cl_sync(am_backend_stream *stream) {
     stream->queued = 0;
+    stream->work = 0;
     return am_cl_status(stream->device->api->clFinish(stream->queue), "waiting for the queue");
 }

@@ -106,11 +106,15 @@ static anymax_status check_params(const anymax_op_info *info, const am_call *cal
             if (strcmp(info->params[k].name, name) == 0) wants = info->params[k].type;
         if (strcmp(name, "accumulate") == 0) wants = ANYMAX_VALUE_BOOL;
         if (wants == ANYMAX_VALUE_ABSENT)
-            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no parameter %s", info->name,
+            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no parameter %.99s", info->name,
                            name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(call->params[k].name, name) == 0)
                 return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
+        if ((v->type == ANYMAX_VALUE_STRING && !v->s) ||
+            (v->type == ANYMAX_VALUE_LIST && v->count && !v->list))
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: parameter %s points to NULL", info->name,
+                           name);
         if (v->type == ANYMAX_VALUE_ABSENT || v->type == wants ||
             (v->type == ANYMAX_VALUE_INT && wants == ANYMAX_VALUE_FLOAT))
             continue;
@@ -128,7 +132,7 @@ static anymax_status check_tensors(const anymax_op_info *info, am_call *call) {
         if (strncmp(name, "grad.", 5) == 0) {
             entry = tensor_named(info->inputs, name + 5);
             if (entry && !entry->differentiable)
-                return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has no gradient", info->name,
+                return am_fail(ANYMAX_ERROR_INVALID, "%s: %.99s has no gradient", info->name,
                                name + 5);
             if (entry && call->tensors[i].tensor) call->backward = true;
         } else if (strncmp(name, "up.", 3) == 0) {
@@ -138,7 +142,8 @@ static anymax_status check_tensors(const anymax_op_info *info, am_call *call) {
             if (!entry) entry = tensor_named(info->outputs, name);
         }
         if (!entry)
-            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no tensor %s", info->name, name);
+            return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no tensor %.99s", info->name,
+                           name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(call->tensors[k].name, name) == 0)
                 return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
@@ -154,7 +159,7 @@ static anymax_status prepare(const char *name, am_call *call, const am_op **out)
     const am_op *op = op_find(name);
     anymax_status status;
     if (!op)
-        return am_fail(ANYMAX_ERROR_NOT_FOUND, "there is no operation %s", name ? name : "NULL");
+        return am_fail(ANYMAX_ERROR_NOT_FOUND, "there is no operation %.99s", name ? name : "NULL");
     if ((call->tensor_count && !call->tensors) || (call->param_count && !call->params))
         return am_fail(ANYMAX_ERROR_INVALID, "%s: a list of arguments is NULL", name);
     call->op = op->info.name;
@@ -192,7 +197,7 @@ anymax_status anymax_call_shape(const char *name, const anymax_named_tensor *ten
     if (!output || !rank || !shape)
         return am_fail(ANYMAX_ERROR_INVALID, "%s: output, rank or shape is NULL", name);
     if (!tensor_named(op->info.outputs, output))
-        return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no output %s", name, output);
+        return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no output %.99s", name, output);
     for (size_t i = 0; i < tensor_count; i++)
         if (tensors[i].tensor && tensors[i].tensor->rank > ANYMAX_MAX_RANK)
             return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has rank %u; at most %d is allowed", name,

@@ -1,5 +1,6 @@
 /* Opening and closing a Vulkan device, its limits, and the table of the backend. */
 #include "vk.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -159,6 +160,11 @@ static void set_limits(am_backend_device *dev) {
     }
     out->longest_row = am_vk_longest_row(dev);
     out->max_parts = 256;
+    out->launch_work =
+        dev->facts.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && dev->cpu_shape
+            ? UINT64_MAX
+            : am_work_of_cores(dev->cores);
+    if (p->work && p->work < out->launch_work) out->launch_work = p->work;
 }
 
 static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice physical) {

@@ -1,5 +1,6 @@
 /* Launches of the kernel `product`. */
 #include "vk.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -8,7 +9,6 @@
 #define SHARED_BYTES (2 * 16 * 33 * 4)
 #define SIDE 8  /* of a tile that one item owns */
 #define DEPTH 4 /* steps of k in one turn of its loop */
-#define DISPATCH_FLOPS ((uint64_t)1 << 36)
 
 /* A window of c: m x n of it, and the members of the batch. */
 typedef struct window {
@@ -40,9 +40,6 @@ static void largest_window(const am_backend_device *dev, const am_product_args *
     if (tiled) {
         w->columns = least(a->n, groups * TILE);
         w->rows = least(a->m, groups * TILE);
-        while (w->rows > TILE && (uint64_t)w->rows * (uint64_t)w->columns / 512 * (uint64_t)a->k >
-                                     DISPATCH_FLOPS / 1024)
-            w->rows = (w->rows / 2 + TILE - 1) / TILE * TILE;
     } else {
         int64_t tiles = groups * items, across;
         w->columns = least(a->n, tiles * SIDE);
@@ -57,6 +54,7 @@ static anymax_status run_window(am_backend_stream *stream, am_vk_dispatch *d,
     am_product_args args = window_args(a, w);
     d->args = &args;
     d->args_size = sizeof args;
+    d->work = am_product_work(&args);
     d->groups[2] = (uint32_t)w->count;
     if (tiled) {
         d->groups[0] = (uint32_t)((w->columns + TILE - 1) / TILE);

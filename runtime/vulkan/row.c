@@ -1,10 +1,10 @@
 /* Launches of the kernel `row`: shape, pipeline, and as many dispatches as the limits ask for. */
 #include "vk.h"
+#include "work.h"
 
 #include <string.h>
 
-#define ANY_FLOAT 7u                          /* AM_ANY of shaders/common.glsl */
-#define DISPATCH_ELEMENTS ((uint64_t)1 << 30) /* times passes, of a GPU: some 0.1 s */
+#define ANY_FLOAT 7u /* AM_ANY of shaders/common.glsl */
 
 static void make_key(const am_backend_device *dev, const am_row_launch *launch,
                      const am_vk_shape *s, am_vk_key *key) {
@@ -64,17 +64,6 @@ static void skip_parts(const am_program *program, am_row_args *a, int32_t parts)
             a->tensor[s].offset += parts * a->part_len * a->tensor[s].step;
 }
 
-static int64_t rows_at_once(const am_backend_device *dev, const am_row_args *a, int64_t held) {
-    int64_t rows = (int64_t)dev->max_groups * held;
-    if (!dev->cpu_shape) {
-        uint64_t work = (uint64_t)a->n * (uint64_t)(2 + a->iterations);
-        int64_t most = (int64_t)(DISPATCH_ELEMENTS / work);
-        most = most < held ? held : most / held * held;
-        if (rows > most) rows = most;
-    }
-    return rows;
-}
-
 anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) {
     am_backend_device *dev = am_vk_stream_device(stream);
     const am_program *program = &am_program_table[launch->program];
@@ -88,7 +77,7 @@ anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) 
     if (dev->row_modules[launch->program] < 0)
         return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s",
                        program->name);
-    am_vk_choose_shape(dev, program, &a, &shape);
+    am_vk_choose_shape(dev, program, &a, (uint32_t)launch->rows, &shape);
     make_key(dev, launch, &shape, &key);
     memset(&d, 0, sizeof d);
     status = gather_bindings(dev, launch, &d);
@@ -100,7 +89,7 @@ anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) 
     d.args_size = sizeof a;
     d.groups[2] = 1;
     held = shape.items / shape.lanes;
-    most = rows_at_once(dev, &a, held);
+    most = (int64_t)dev->max_groups * held;
     for (int32_t parts = launch->args.parts; parts > 0 && status == ANYMAX_OK;) {
         int32_t now = parts < (int32_t)dev->max_groups ? parts : (int32_t)dev->max_groups;
         a.row0 = launch->args.row0;
@@ -110,6 +99,8 @@ anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) 
             a.rows = (int32_t)(a.row0 + rows);
             d.groups[0] = (uint32_t)((rows + held - 1) / held);
             d.groups[1] = (uint32_t)now;
+            a.parts = now;
+            d.work = am_row_work(program, &a);
             status = am_vk_dispatch_record(stream, &d);
             d.follows = true;
             a.row0 = a.rows;

@@ -1,6 +1,7 @@
 /* How a row launch is laid out on a device: lanes, groups, columns a turn. Decisions follow from
  * shapes and limits alone; the numbers are starting points for a tuner. */
 #include "vk.h"
+#include "work.h"
 
 #define CHIP_MOST 16u     /* columns of a lane that registers hold (GPU) */
 #define CHIP_MOST_CPU 16u /* ... on a processor, where registers are memory */
@@ -148,7 +149,7 @@ static uint32_t list_room(const am_backend_device *dev, const am_program *progra
 }
 
 void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
-                        const am_row_args *a, am_vk_shape *out) {
+                        const am_row_args *a, uint32_t rows, am_vk_shape *out) {
     const am_skeleton forced = dev->pretend.skeleton;
     const uint32_t most = most_items(dev, program);
     const uint32_t length = (uint32_t)(a->part_len < a->n ? a->part_len : a->n);
@@ -159,11 +160,11 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     am_vk_shape s = {.stages = a->stages};
     s.across =
         forced == AM_SKELETON_ACROSS || (forced == AM_SKELETON_AUTO && rows_contiguous(program, a));
-    layout(dev, length, (uint32_t)(a->rows - a->row0), most, &s);
+    layout(dev, length, rows, most, &s);
     each = (length + s.lanes - 1) / s.lanes;
     s.unroll = register_class(at_most(each, dev->cpu_shape ? CHIP_MOST_CPU : CHIP_MOST));
     s.plain = dev->cpu_shape && forced == AM_SKELETON_AUTO &&
-              (uint64_t)length * (uint64_t)(a->rows - a->row0) < PLAIN_ELEMENTS_CPU;
+              (uint64_t)length * rows < PLAIN_ELEMENTS_CPU;
     if (s.plain) s.unroll = 1;
     s.chip = s.unroll >= each && passes > 0 && forced != AM_SKELETON_STREAM && !s.plain;
     if (!s.chip) {
@@ -180,7 +181,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     else
         s.reduce = AM_VK_SUBGROUPS;
     s.list = list_room(dev, program, a, &s);
-    s.dims = a->d0 >= a->rows && !s.plain ? 1 : 3;
+    s.dims = (uint32_t)a->d0 >= rows && !s.plain ? 1 : 3;
     *out = s;
 }
 
@@ -188,7 +189,7 @@ uint32_t am_vk_longest_row(const am_backend_device *dev) {
     /* The group of the program with most reductions may be smaller than MOST_ITEMS. */
     uint32_t items =
         power_below(at_most(at_most(dev->max_items, MOST_ITEMS), dev->shared_bytes / 128));
-    uint64_t columns = 1u << 26; /* some 0.1 s of one group: far below any watchdog */
+    uint64_t columns = dev->cpu_shape ? 1u << 26 : AM_GPU_LONGEST_ROW;
     if (dev->trips) {
         uint64_t fits = (uint64_t)(dev->trips - dev->trips / 4) * items *
                         (dev->cpu_shape ? AM_VK_STREAM_UNROLL : GPU_STREAM_UNROLL);

@@ -42,8 +42,16 @@ static void everything_barrier(am_backend_device *dev, VkCommandBuffer commands)
     dev->vkCmdPipelineBarrier(commands, work, work, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-/* The batch that is being recorded, with room for one more command. */
-anymax_status am_vk_batch_open(am_backend_stream *stream, am_vk_batch **out) {
+/* Room for a command that asks for `work`: some watchdogs take what was submitted together for one.
+ */
+static bool has_room(const am_backend_stream *stream, const am_vk_batch *batch, uint64_t work) {
+    const uint64_t most = stream->dev->limits.launch_work;
+    return batch->commands_used < AM_VK_BATCH_COMMANDS &&
+           (batch->work == 0 || (batch->work <= most && work <= most - batch->work));
+}
+
+/* The batch that is being recorded, with room for one more command, whose work it counts. */
+anymax_status am_vk_batch_open(am_backend_stream *stream, uint64_t work, am_vk_batch **out) {
     am_backend_device *dev = stream->dev;
     am_vk_batch *batch = &stream->batch[stream->current];
     VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
@@ -51,7 +59,7 @@ anymax_status am_vk_batch_open(am_backend_stream *stream, am_vk_batch **out) {
     anymax_status status = am_vk_alive(dev);
     VkResult result;
     if (status != ANYMAX_OK) return status;
-    if (stream->recording && batch->commands_used >= AM_VK_BATCH_COMMANDS) {
+    if (stream->recording && !has_room(stream, batch, work)) {
         status = am_vk_submit(stream);
         if (status != ANYMAX_OK) return status;
         batch = &stream->batch[stream->current];
@@ -63,6 +71,7 @@ anymax_status am_vk_batch_open(am_backend_stream *stream, am_vk_batch **out) {
         if (result == VK_SUCCESS) result = dev->vkBeginCommandBuffer(batch->commands, &begin);
         if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkBeginCommandBuffer");
         batch->commands_used = batch->sets_used = batch->args_used = 0;
+        batch->work = 0;
         batch->up_used = batch->down_used = 0;
         /* Another stream may have been at the same memory. */
         everything_barrier(dev, batch->commands);
@@ -70,6 +79,7 @@ anymax_status am_vk_batch_open(am_backend_stream *stream, am_vk_batch **out) {
         stream->dispatched = false;
         stream->recording = true;
     }
+    batch->work += work;
     *out = batch;
     return ANYMAX_OK;
 }
@@ -193,7 +203,7 @@ anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispa
     am_vk_batch *batch;
     VkDescriptorSet set;
     uint32_t offset;
-    anymax_status status = am_vk_batch_open(stream, &batch);
+    anymax_status status = am_vk_batch_open(stream, dispatch->work, &batch);
     if (status != ANYMAX_OK) return status;
     if (dispatch->follows && batch->sets_used)
         set = batch->sets[batch->sets_used - 1];

@@ -25,6 +25,7 @@ typedef struct am_vk_batch {
         size_t offset, size;
     } read[AM_VK_BATCH_COMMANDS];
     uint32_t commands_used, sets_used, args_used, reads;
+    uint64_t work; /* that its commands ask for */
     size_t up_used, down_used;
     bool submitted;
 } am_vk_batch;
@@ -47,7 +48,7 @@ struct am_backend_stream {
     bool dispatched; /* since the last barrier */
 };
 
-anymax_status am_vk_batch_open(am_backend_stream *stream, am_vk_batch **out);
+anymax_status am_vk_batch_open(am_backend_stream *stream, uint64_t work, am_vk_batch **out);
 anymax_status am_vk_batch_finish(am_backend_stream *stream, am_vk_batch *batch);
 anymax_status am_vk_submit(am_backend_stream *stream);
 anymax_status am_vk_drain(am_backend_stream *stream);

@@ -1,6 +1,7 @@
 /* Copies between host and device, in stream order and of any bytes: through the rings of the
  * stream's batches, or directly where the host sees the memory and nothing is queued. */
 #include "stream.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_off
     am_vk_batch *batch;
     anymax_status status;
     if (size_bytes == 0) return ANYMAX_OK;
-    status = am_vk_batch_open(stream, &batch);
+    status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
     if (status == ANYMAX_OK)
         record_copy(stream, batch, to, to_offset, from, from_offset, size_bytes);
     return status;
@@ -35,7 +36,7 @@ anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_off
     am_vk_batch *batch;
     anymax_status status;
     if (size_bytes == 0) return ANYMAX_OK;
-    status = am_vk_batch_open(stream, &batch);
+    status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
     if (status != ANYMAX_OK) return status;
     am_vk_order(stream, batch->commands, &range, 1);
     stream->dev->vkCmdFillBuffer(batch->commands, to->buffer, to_offset, size_bytes, 0);
@@ -56,10 +57,10 @@ anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_of
     while (size_bytes > 0) {
         am_vk_batch *batch;
         size_t size = size_bytes < AM_VK_UP_BYTES ? size_bytes : AM_VK_UP_BYTES;
-        status = am_vk_batch_open(stream, &batch);
+        status = am_vk_batch_open(stream, am_copy_work(size), &batch);
         if (status == ANYMAX_OK && AM_VK_UP_BYTES - batch->up_used < size) {
             status = am_vk_submit(stream);
-            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, &batch);
+            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, am_copy_work(size), &batch);
         }
         if (status != ANYMAX_OK) return status;
         memcpy(batch->up->mapped + AM_VK_UP_OFFSET + batch->up_used, from, size);
@@ -87,10 +88,10 @@ anymax_status am_vk_read(am_backend_stream *stream, am_memory *from, size_t from
     while (size_bytes > 0) {
         am_vk_batch *batch;
         size_t size = size_bytes < AM_VK_DOWN_BYTES ? size_bytes : AM_VK_DOWN_BYTES;
-        status = am_vk_batch_open(stream, &batch);
+        status = am_vk_batch_open(stream, am_copy_work(size), &batch);
         if (status == ANYMAX_OK && AM_VK_DOWN_BYTES - batch->down_used < size) {
             status = am_vk_submit(stream);
-            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, &batch);
+            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, am_copy_work(size), &batch);
         }
         if (status != ANYMAX_OK) return status;
         record_copy(stream, batch, batch->down, batch->down_used, from, from_offset, size);

@@ -168,6 +168,7 @@ typedef struct am_vk_dispatch {
     VkPipeline pipeline;
     const void *args; /* copied */
     size_t args_size;
+    uint64_t work; /* that it asks for */
     uint32_t groups[3];
     /* Ranges of the binding numbers; memory NULL: unused. */
     am_binding binding[AM_VK_MAX_BINDINGS];
@@ -215,7 +216,7 @@ typedef struct am_vk_shape {
 
 #define AM_VK_STREAM_UNROLL 8
 void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
-                        const am_row_args *args, am_vk_shape *out);
+                        const am_row_args *args, uint32_t rows, am_vk_shape *out);
 /* Columns times passes that one launch may take. */
 uint32_t am_vk_longest_row(const am_backend_device *dev);
 
