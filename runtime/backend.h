@@ -57,6 +57,8 @@ typedef struct am_product_launch {
 
 typedef struct am_backend {
     const char *name;
+    /* What listing devices loads into the process, to be tried elsewhere first; NULL: nothing. */
+    const struct am_drivers *drivers;
     /* Calls `found` for each device, in a stable order: `index` is the number in its selector. On
      * failure returns a status with its message set (am_fail): the reason why there is none. */
     anymax_status (*enumerate)(void (*found)(void *user, uint32_t index,

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "error.h"
 #include "os.h"
+#include "probe.h"
 #include "selector.h"
 
 static const am_backend *const backends[] = {&am_cpu_backend, &am_opencl_backend,
@@ -20,6 +21,7 @@ typedef struct walk {
     const am_backend *backend;
     bool stopped;
     size_t seen; /* devices of this backend */
+    char probed[64];
 } walk;
 
 static void walk_found(void *user, uint32_t index, const anymax_device_info *info) {
@@ -32,14 +34,15 @@ static void walk_found(void *user, uint32_t index, const anymax_device_info *inf
     else
         snprintf(named.selector, sizeof named.selector, "%s:%u", w->backend->name, index);
     snprintf(named.backend, sizeof named.backend, "%s", w->backend->name);
+    snprintf(named.probe, sizeof named.probe, "%s", w->probed);
     w->stopped = !w->visit(w->user, &named, NULL);
 }
 
 /* Backends named in ANYMAX_SKIP ("opencl,vulkan") are left alone: some drivers cannot even be
- * enumerated without harm. */
+ * enumerated without harm. The CPU has no driver, and is what is left without the others. */
 static bool skipped(const char *name) {
     const char *list = getenv("ANYMAX_SKIP");
-    return list && am_list_has(list, name);
+    return list && strcmp(name, "cpu") != 0 && am_list_has(list, name);
 }
 
 /* Whether the last message begins with the backend's name. */
@@ -51,13 +54,14 @@ static bool names(const char *backend) {
 
 static bool walk_backend(walk *w, const am_backend *backend) {
     anymax_status status;
-    char reason[512];
+    char reason[1100];
     w->backend = backend;
     w->seen = 0;
     if (skipped(backend->name)) {
         snprintf(reason, sizeof reason, "%s: skipped, as ANYMAX_SKIP says", backend->name);
     } else {
-        status = backend->enumerate(walk_found, w);
+        status = am_probe(backend->drivers, w->probed, sizeof w->probed);
+        if (status == ANYMAX_OK) status = backend->enumerate(walk_found, w);
         if (status == ANYMAX_OK && w->seen > 0) return !w->stopped;
         if (status == ANYMAX_OK)
             snprintf(reason, sizeof reason, "%s: no device", backend->name);
@@ -87,7 +91,7 @@ typedef struct choice {
     uint32_t index;
     anymax_device_info info;
     int rank; /* of the best so far; 0: none */
-    char reasons[512];
+    char reasons[1024];
 } choice;
 
 static bool choose(void *user, const anymax_device_info *info, const char *reason) {
@@ -132,7 +136,7 @@ found:
 
 /* ---------------------------------------------------------------- opening */
 
-static bool is_off(const char *value) {
+bool am_is_off(const char *value) {
     return value &&
            (am_same_text(value, "off") || am_same_text(value, "0") || am_same_text(value, "no"));
 }
@@ -170,7 +174,7 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
                         "device_open: ANYMAX_THREADS is \"%.99s\", not a number up to 4096", threads);
         device->options.threads = (uint32_t)value;
     }
-    device->options.no_cache = desc->no_cache || is_off(getenv("ANYMAX_CACHE"));
+    device->options.no_cache = desc->no_cache || am_is_off(getenv("ANYMAX_CACHE"));
     if (status == ANYMAX_OK)
         status = c.backend->open(c.index, &device->options, &device->state, &device->limits);
     if (status != ANYMAX_OK) {

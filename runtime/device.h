@@ -55,6 +55,8 @@ anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t si
 anymax_status am_stream_keep(anymax_stream *stream, anymax_buffer *buffer);
 /* Notes device loss; returns `status`. */
 anymax_status am_device_check(anymax_device *device, anymax_status status);
+/* Whether the value of a variable switches something off: "off", "0" or "no"; NULL does not. */
+bool am_is_off(const char *value);
 /* ANYMAX_ERROR_DEVICE_LOST, with its message, if the device is gone. */
 anymax_status am_device_alive(anymax_device *device);
 

@@ -47,8 +47,9 @@ void *am_alloc_zero(size_t count, size_t size_bytes);
 void *am_alloc_aligned(size_t alignment, size_t size_bytes);
 void am_free(void *memory);
 void am_free_aligned(void *memory);
-/* For tests: the n-th allocation from now fails, once; 0: none does. */
-void am_alloc_fail_at(long n);
+/* For tests: the n-th allocation from now fails, once; 0: none does. Returns what was left of the
+ * number before: 0 if that allocation has failed. */
+long am_alloc_fail_at(long n);
 
 /* What the cache needs of the platform: its own folder for files that can be made again (false if
  * there is none), a folder with those above it, a rename that replaces, a file for reading (NULL,
@@ -81,6 +82,35 @@ void *am_cache_read(const char *key, size_t *out_size);
 void am_cache_reject(const char *key, const char *wrong); /* wrong: "is damaged" */
 void am_cache_write(const char *key, const void *data, size_t size);
 uint64_t am_hash(uint64_t seed, const void *data, size_t size);
+
+/* For the probe of drivers (probe.h). What changes when a file or folder does: its size and the time
+ * of its last change; false if it is not there. */
+bool am_file_stamp(const char *path, uint64_t out_stamp[2]);
+/* Calls `visit` with the name of each entry of a folder, in any order; false if it is no folder. */
+bool am_folder_visit(const char *path, void (*visit)(void *user, const char *name), void *user);
+/* The environment of this process: "NAME=value" each, then NULL. */
+char *const *am_environment(void);
+
+typedef enum am_child_end {
+    AM_CHILD_NONE,    /* not started, or this platform has no child processes */
+    AM_CHILD_EXITED,  /* `code` is its exit status; 0 too where the host took the status away */
+    AM_CHILD_CRASHED, /* `code` is the signal or the exception */
+    AM_CHILD_LATE     /* it took longer than it may, and was killed */
+} am_child_end;
+
+typedef struct am_child {
+    am_child_end end;
+    int code;
+    char head[64], tail[1024]; /* the beginning and the end of what it printed */
+} am_child;
+
+/* Runs arguments[0], an absolute path, in a new process, for `seconds` at most. `arguments` and
+ * `changes` end with NULL; a change "NAME=value" sets a variable for the child, "NAME" removes it. */
+void am_child_run(const char *const *arguments, const char *const *changes, uint32_t seconds,
+                  am_child *out);
+/* Called by the child itself: a crash leaves no core file and opens no dialog, and it ends a second
+ * after the limit even if its parent is gone. */
+void am_child_limits(uint32_t seconds);
 
 /* Overflow-checked size arithmetic: false when the result does not fit. */
 static inline bool am_mul(size_t a, size_t b, size_t *out) {

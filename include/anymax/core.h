@@ -113,6 +113,8 @@ typedef struct anymax_device_info {
     uint64_t max_alloc_bytes;
     uint64_t max_binding_bytes; /* largest range of a buffer that one kernel argument can see */
     bool storage16;             /* 16-bit elements are read and written natively */
+    char probe[64]; /* how its driver was tried before it was loaded: "in a child process, 90 ms",
+                       "remembered ..."; "" on the CPU */
 } anymax_device_info;
 
 typedef struct anymax_device anymax_device;

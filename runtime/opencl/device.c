@@ -16,15 +16,14 @@
 
 static void device_string(const am_cl_api *api, cl_device_id id, cl_device_info what, char *out,
                           size_t size) {
-    size_t length = 0;
-    out[0] = 0;
-    if (api->clGetDeviceInfo(id, what, size, out, &length) != CL_SUCCESS) out[0] = 0;
+    memset(out, 0, size); /* not every driver ends its strings */
+    if (api->clGetDeviceInfo(id, what, size, out, NULL) != CL_SUCCESS) out[0] = 0;
     out[size - 1] = 0;
 }
 
 static void platform_string(const am_cl_api *api, cl_platform_id id, cl_platform_info what,
                             char *out, size_t size) {
-    out[0] = 0;
+    memset(out, 0, size);
     if (api->clGetPlatformInfo(id, what, size, out, NULL) != CL_SUCCESS) out[0] = 0;
     out[size - 1] = 0;
 }
@@ -57,8 +56,8 @@ typedef bool (*device_visitor)(void *user, const am_cl_api *api, uint32_t index,
 /* Visits the usable devices of all platforms in order, until `visit` returns false. */
 static anymax_status each_device(device_visitor visit, void *user) {
     const am_cl_api *api = am_cl_load();
-    cl_platform_id platforms[MAX_PLATFORMS];
-    cl_device_id devices[MAX_DEVICES];
+    cl_platform_id platforms[MAX_PLATFORMS] = {NULL};
+    cl_device_id devices[MAX_DEVICES] = {NULL};
     cl_uint platform_count = 0, device_count, p, d;
     uint32_t index = 0;
     cl_int code;
@@ -73,7 +72,7 @@ static anymax_status each_device(device_visitor visit, void *user) {
             continue;
         if (device_count > MAX_DEVICES) device_count = MAX_DEVICES;
         for (d = 0; d < device_count; d++) {
-            if (!usable(api, devices[d])) continue;
+            if (!devices[d] || !usable(api, devices[d])) continue;
             if (!visit(user, api, index++, platforms[p], devices[d])) return ANYMAX_OK;
         }
     }
@@ -334,6 +333,7 @@ static void cl_memory_destroy(am_backend_device *device, am_memory *memory) {
 
 const am_backend am_opencl_backend = {
     .name = "opencl",
+    .drivers = &am_cl_drivers,
     .enumerate = cl_enumerate,
     .open = cl_open,
     .close = cl_close,

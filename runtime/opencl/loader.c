@@ -9,7 +9,7 @@ static struct {
     am_cl_api api;
 } loader;
 
-static const char *const library_names[] = {
+const char *const am_cl_loaders[] = {
 #if defined(_WIN32)
     "OpenCL.dll",
 #elif defined(__APPLE__)
@@ -18,7 +18,7 @@ static const char *const library_names[] = {
     "libOpenCL.so.1",
     "libOpenCL.so",
 #endif
-};
+    NULL};
 
 /* The name of the first function that is missing, or NULL. */
 static const char *load_functions(void *library, am_cl_api *api) {
@@ -39,13 +39,13 @@ const am_cl_api *am_cl_load(void) {
     const char *missing;
     size_t i;
     am_mutex_lock(&loader.lock);
-    for (i = 0; !loader.loaded && !library && i < sizeof library_names / sizeof *library_names; i++)
-        library = am_library_open(library_names[i]);
+    for (i = 0; !loader.loaded && !library && am_cl_loaders[i]; i++)
+        library = am_library_open(am_cl_loaders[i]);
     /* Never closed again: drivers keep threads that run in it. */
     if (loader.loaded) {
         api = &loader.api;
     } else if (!library) {
-        am_fail(ANYMAX_ERROR_UNSUPPORTED, "opencl: no loader found (%s)", library_names[0]);
+        am_fail(ANYMAX_ERROR_UNSUPPORTED, "opencl: no loader found (%s)", am_cl_loaders[0]);
     } else if ((missing = load_functions(library, &loader.api)) != NULL) {
         am_fail(ANYMAX_ERROR_UNSUPPORTED, "opencl: the loader lacks %s: OpenCL 1.2 is needed",
                 missing);
@@ -53,7 +53,7 @@ const am_cl_api *am_cl_load(void) {
         loader.loaded = true;
         api = &loader.api;
         if (!loader.api.path[0])
-            strncpy(loader.api.path, library_names[0], sizeof loader.api.path - 1);
+            strncpy(loader.api.path, am_cl_loaders[0], sizeof loader.api.path - 1);
     }
     am_mutex_unlock(&loader.lock);
     return api;

@@ -10,6 +10,7 @@
 #include "../backend.h"
 #include "../error.h"
 #include "../os.h"
+#include "../probe.h"
 #include "../program.h"
 
 /* F(result, name, arguments): what is used of OpenCL 1.2. */
@@ -70,6 +71,9 @@ typedef struct am_cl_api {
     char path[256]; /* of the library that they come from */
 } am_cl_api;
 
+/* Names of the loader's library, best first, then NULL. */
+extern const char *const am_cl_loaders[];
+extern const am_drivers am_cl_drivers;
 /* The functions, loaded by the first call. NULL with a message set if there is no usable loader. */
 const am_cl_api *am_cl_load(void);
 

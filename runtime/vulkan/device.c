@@ -265,6 +265,7 @@ static anymax_status vk_open(uint32_t index, const am_device_options *options,
 
 const am_backend am_vulkan_backend = {
     .name = "vulkan",
+    .drivers = &am_vk_drivers,
     .enumerate = vk_enumerate,
     .open = vk_open,
     .close = vk_close,

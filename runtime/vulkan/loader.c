@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const loader_names[] = {
+const char *const am_vk_loaders[] = {
 #if defined(_WIN32)
     "vulkan-1.dll",
 #elif defined(__APPLE__)
@@ -15,21 +15,21 @@ static const char *const loader_names[] = {
     "libvulkan.so.1",
     "libvulkan.so",
 #endif
-};
+    NULL};
 
 static anymax_status open_loader(am_vk_instance *vk) {
-    for (size_t i = 0; i < sizeof loader_names / sizeof *loader_names; i++) {
-        void *library = am_library_open(loader_names[i]), *symbol;
+    for (size_t i = 0; am_vk_loaders[i]; i++) {
+        void *library = am_library_open(am_vk_loaders[i]), *symbol;
         if (!library) continue;
         symbol = am_library_symbol(library, "vkGetInstanceProcAddr");
         if (!symbol) continue;
         /* A function pointer out of an object pointer, as dlsym has it. */
         memcpy(&vk->vkGetInstanceProcAddr, &symbol, sizeof symbol);
-        am_library_path(symbol, loader_names[i], vk->loader, sizeof vk->loader);
+        am_library_path(symbol, am_vk_loaders[i], vk->loader, sizeof vk->loader);
         return ANYMAX_OK;
     }
     return am_fail(ANYMAX_ERROR_NOT_FOUND, "vulkan: there is no Vulkan loader (%s)",
-                   loader_names[0]);
+                   am_vk_loaders[0]);
 }
 
 static bool instance_extension(const am_vk_instance *vk, const char *name) {

@@ -12,6 +12,7 @@
 #include "embedded.h"
 #include "error.h"
 #include "os.h"
+#include "probe.h"
 
 /* Functions are fetched from the loader, the instance or the device; the library links to none. */
 /* clang-format off */
@@ -53,6 +54,9 @@ typedef struct am_vk_instance {
 
 /* Opens the loader and an instance, and lists its devices. */
 anymax_status am_vk_instance_open(am_vk_instance *vk);
+/* Names of the loader's library, best first, then NULL. */
+extern const char *const am_vk_loaders[];
+extern const am_drivers am_vk_drivers;
 void am_vk_instance_close(am_vk_instance *vk);
 bool am_vk_has_extension(const am_vk_instance *vk, VkPhysicalDevice device, const char *name);
 
