@@ -8,8 +8,9 @@
 /* Allocations left until one fails; 0 or less: none is to fail. */
 static atomic_long countdown;
 
-void am_alloc_fail_at(long n) {
-    atomic_store(&countdown, n);
+long am_alloc_fail_at(long n) {
+    long left = atomic_exchange(&countdown, n);
+    return left > 0 ? left : 0;
 }
 
 static bool refused(void) {

@@ -77,7 +77,14 @@ typedef struct am_backend {
     anymax_status (*stream_create)(am_backend_device *device, am_backend_stream **out_stream);
     void (*stream_destroy)(am_backend_stream *stream);
 
-    /* In stream order. A launch returns once it is queued (or done). */
+    /* Finds or builds what the launch will run. Optional: NULL where nothing is built. */
+    anymax_status (*row_prepare)(am_backend_stream *stream, const am_row_launch *launch);
+    anymax_status (*product_prepare)(am_backend_stream *stream, const am_product_launch *launch);
+
+    /* In stream order. A launch returns once it is queued (or done). What the driver refuses is
+     * offered a second time when nothing else is queued. After an error the stream can be used as
+     * before, and what the call was to do is done wholly or not at all; where that cannot be said
+     * (work in pieces, of which some have run) the error is ANYMAX_ERROR_DEVICE_LOST. */
     anymax_status (*row)(am_backend_stream *stream, const am_row_launch *launch);
     anymax_status (*product)(am_backend_stream *stream, const am_product_launch *launch);
     anymax_status (*copy)(am_backend_stream *stream, am_memory *to, size_t to_offset,
@@ -85,13 +92,18 @@ typedef struct am_backend {
     /* `data` may be reused on return. Any offset and size, not only multiples of four. */
     anymax_status (*write)(am_backend_stream *stream, am_memory *to, size_t to_offset,
                            const void *data, size_t size_bytes);
-    /* `data` is filled when sync returns. */
+    /* `data` is filled when sync succeeds, and never written to after a sync that failed. */
     anymax_status (*read)(am_backend_stream *stream, am_memory *from, size_t from_offset,
                           void *data, size_t size_bytes);
     /* Sets whole words to zero; offset and size are multiples of four. */
     anymax_status (*zero)(am_backend_stream *stream, am_memory *to, size_t to_offset,
                           size_t size_bytes);
+    /* An error tells that work queued since the last sync has not run: each call's wholly, or not
+     * at all. */
     anymax_status (*sync)(am_backend_stream *stream);
+    /* Work from `together` true to false is torn if only its end is dropped: the device is lost
+     * then. Optional: NULL where what is queued is never dropped. */
+    void (*together)(am_backend_stream *stream, bool on);
 } am_backend;
 
 extern const am_backend am_cpu_backend, am_opencl_backend, am_vulkan_backend;

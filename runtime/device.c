@@ -175,6 +175,8 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
         device->options.threads = (uint32_t)value;
     }
     device->options.no_cache = desc->no_cache || am_is_off(getenv("ANYMAX_CACHE"));
+    am_fault_arm_all(&device->faults, &device->options.pretend);
+    device->options.faults = &device->faults;
     if (status == ANYMAX_OK)
         status = c.backend->open(c.index, &device->options, &device->state, &device->limits);
     if (status != ANYMAX_OK) {
@@ -203,13 +205,15 @@ const anymax_device_info *anymax_device_get_info(const anymax_device *device) {
 }
 
 anymax_status am_device_check(anymax_device *device, anymax_status status) {
-    if (status == ANYMAX_ERROR_DEVICE_LOST) atomic_store(&device->lost, true);
+    if (status == ANYMAX_ERROR_DEVICE_LOST && !atomic_exchange(&device->lost, true))
+        am_fail(status, "%s (%s) is lost: %s", device->info.selector, device->info.name,
+                anymax_error_message());
     return status;
 }
 
 anymax_status am_device_alive(anymax_device *device) {
     if (!atomic_load(&device->lost)) return ANYMAX_OK;
-    return am_fail(ANYMAX_ERROR_DEVICE_LOST, "%s (%s) was lost; open it again",
+    return am_fail(ANYMAX_ERROR_DEVICE_LOST, "%s (%s) is lost; open it again",
                    device->info.selector, device->info.name);
 }
 

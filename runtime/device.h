@@ -5,12 +5,14 @@
 #include <stdatomic.h>
 
 #include "backend.h"
+#include "fault.h"
 
 struct anymax_device {
     const am_backend *backend;
     am_backend_device *state;
     am_limits limits;
     am_device_options options;
+    am_faults faults; /* the backend reaches them through options */
     anymax_device_info info;
     atomic_size_t references;
     atomic_bool lost; /* once lost, every call says so */
@@ -41,7 +43,9 @@ struct anymax_stream {
     size_t workspace_bytes; /* the largest need so far */
     bool flags_pending;     /* work since the last sync may have raised bits of the status word */
     uint32_t flags;
-    uint32_t word; /* where the status word is read to; a read may be pending */
+    uint32_t word;      /* where the status word is read to; a read may be pending */
+    bool stale;         /* the status word on the device may hold anything */
+    anymax_status lack; /* work that was queued has not run: for the next sync to tell */
     am_keep_list keep;
     am_spread *spread, **spread_end; /* in stream order */
     struct am_plan *plan;            /* scratch of the planner, reused by every operation */
@@ -55,6 +59,10 @@ anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t si
 anymax_status am_stream_keep(anymax_stream *stream, anymax_buffer *buffer);
 /* Notes device loss; returns `status`. */
 anymax_status am_device_check(anymax_device *device, anymax_status status);
+/* After an error of the backend: waits for what is queued, so that no memory of the caller's is
+ * written later, and keeps what goes wrong then for the next sync. Returns `status`, its message
+ * set. */
+anymax_status am_stream_check(anymax_stream *stream, anymax_status status);
 /* Whether the value of a variable switches something off: "off", "0" or "no"; NULL does not. */
 bool am_is_off(const char *value);
 /* ANYMAX_ERROR_DEVICE_LOST, with its message, if the device is gone. */

@@ -40,6 +40,11 @@ anymax_status am_fail(anymax_status status, const char *format, ...) {
     return status;
 }
 
+anymax_status am_fail_torn(const char *what) {
+    return am_fail(ANYMAX_ERROR_DEVICE_LOST, "%s: only a part of it has run: %s", what,
+                   thread_message);
+}
+
 const char *anymax_error_message(void) {
     return thread_message;
 }

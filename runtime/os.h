@@ -47,8 +47,9 @@ void *am_alloc_zero(size_t count, size_t size_bytes);
 void *am_alloc_aligned(size_t alignment, size_t size_bytes);
 void am_free(void *memory);
 void am_free_aligned(void *memory);
-/* For tests: the n-th allocation from now fails, once; 0: none does. */
-void am_alloc_fail_at(long n);
+/* For tests: the n-th allocation from now fails, once; 0: none does. Returns what was left of the
+ * number before: 0 if that allocation has failed. */
+long am_alloc_fail_at(long n);
 
 /* What the cache needs of the platform: its own folder for files that can be made again (false if
  * there is none), a folder with those above it, a rename that replaces, a file for reading (NULL,

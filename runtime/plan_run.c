@@ -8,6 +8,8 @@ typedef struct run {
     am_plan *plan;
     am_sink sink;
     bool dry;            /* measures only */
+    bool prepare;        /* what will be launched is built, while dry */
+    bool begun;          /* memory of the caller may have been written to */
     size_t scratch_from; /* where scratch begins in the workspace */
     bool flags;          /* a launch may raise bits of the status word */
 } run;
@@ -34,29 +36,52 @@ static anymax_dtype dtype_of(const am_base *b) {
 
 /* ---------------------------------------------------------------- launches */
 
+/* Whether outputs are being written follows from the first range that is not of the workspace. */
+static void begin(run *r, const am_binding *binding, int count) {
+    anymax_stream *stream = r->plan->stream;
+    for (int s = 0; s < count && !r->begun; s++)
+        r->begun =
+            binding[s].written && binding[s].memory && binding[s].memory != r->sink.workspace;
+    if (r->begun && stream->device->backend->together)
+        stream->device->backend->together(stream->state, true);
+}
+
 static anymax_status run_row(void *user, const am_row_launch *launch) {
     run *r = user;
     anymax_stream *stream = r->plan->stream;
+    const am_backend *backend = stream->device->backend;
+    anymax_status status;
     r->flags |= am_program_table[launch->program].flags;
+    if (r->prepare && backend->row_prepare) return backend->row_prepare(stream->state, launch);
     if (r->dry) return ANYMAX_OK;
-    return am_device_check(stream->device, stream->device->backend->row(stream->state, launch));
+    status = backend->row(stream->state, launch);
+    if (status == ANYMAX_OK) begin(r, launch->binding, AM_SLOTS);
+    return status;
 }
 
 static anymax_status run_product(void *user, const am_product_launch *launch) {
     run *r = user;
     anymax_stream *stream = r->plan->stream;
+    const am_backend *backend = stream->device->backend;
+    anymax_status status;
+    if (r->prepare && backend->product_prepare)
+        return backend->product_prepare(stream->state, launch);
     if (r->dry) return ANYMAX_OK;
-    return am_device_check(stream->device, stream->device->backend->product(stream->state, launch));
+    status = backend->product(stream->state, launch);
+    if (status == ANYMAX_OK) begin(r, launch->binding, 3);
+    return status;
 }
 
 static anymax_status run_copy(void *user, am_memory *to, size_t to_offset, am_memory *from,
                               size_t from_offset, size_t size) {
     run *r = user;
     anymax_stream *stream = r->plan->stream;
+    am_binding binding = {.memory = to, .written = true};
+    anymax_status status;
     if (r->dry) return ANYMAX_OK;
-    return am_device_check(
-        stream->device,
-        stream->device->backend->copy(stream->state, to, to_offset, from, from_offset, size));
+    status = stream->device->backend->copy(stream->state, to, to_offset, from, from_offset, size);
+    if (status == ANYMAX_OK) begin(r, &binding, 1);
+    return status;
 }
 
 static anymax_status do_row(run *r, const am_action *a) {
@@ -128,8 +153,7 @@ static anymax_status do_zero(run *r, const am_action *a) {
     size_t offset;
     am_memory *memory = memory_of(r, b, &offset);
     if (r->dry || b->scratch_bytes == 0) return ANYMAX_OK;
-    return am_device_check(stream->device, stream->device->backend->zero(stream->state, memory,
-                                                                         offset, b->scratch_bytes));
+    return stream->device->backend->zero(stream->state, memory, offset, b->scratch_bytes);
 }
 
 static anymax_status all_actions(run *r) {
@@ -185,7 +209,7 @@ static anymax_status stage(run *r, bool in) {
                                     b->caller.tensor.data, b->caller.span_bytes);
         else if (!in && written)
             status = am_stream_read_tensor(stream, stream->workspace->memory, at, &b->caller);
-        if (am_device_check(stream->device, status) != ANYMAX_OK) return status;
+        if (status != ANYMAX_OK) return status;
     }
     return ANYMAX_OK;
 }
@@ -208,11 +232,23 @@ static size_t aligned(const am_plan *plan, size_t bytes) {
     return (bytes + align - 1) / align * align;
 }
 
+/* All launches. Where one is refused after another has written, outputs are torn: nothing that is
+ * on the device can be relied upon any more. */
+static anymax_status launch_all(run *r) {
+    anymax_stream *stream = r->plan->stream;
+    anymax_status status = all_actions(r);
+    if (r->begun && stream->device->backend->together)
+        stream->device->backend->together(stream->state, false);
+    if (status == ANYMAX_OK || status == ANYMAX_ERROR_DEVICE_LOST || !r->begun) return status;
+    return am_fail_torn(r->plan->op);
+}
+
 /* Every row launch sees the workspace, for its status word at least. */
 anymax_status am_plan_run(am_plan *plan) {
     anymax_stream *stream = plan->stream;
     run r = {.plan = plan, .dry = true};
     anymax_status status = plan->status;
+    int walks;
     if (status != ANYMAX_OK) return am_fail(status, "%s", plan->message);
     if (plan->empty) return ANYMAX_OK;
     r.sink = (am_sink){.limits = &stream->device->limits,
@@ -224,11 +260,14 @@ anymax_status am_plan_run(am_plan *plan) {
                        .product = run_product,
                        .copy = run_copy};
     /* Where tensors are packed, whether they fit depends on where the first walk put things: walk
-     * again, so that nothing is refused once launches have begun. */
-    for (int walk = 0; walk < (stream->device->limits.bindings < AM_SLOTS ? 2 : 1); walk++) {
+     * again, so that nothing is refused once launches have begun. The last walk has kernels built,
+     * for the same reason. */
+    walks = stream->device->limits.bindings < AM_SLOTS ? 2 : 1;
+    for (int walk = 0; walk < walks; walk++) {
         r.sink.launches = 0;
+        r.prepare = walk == walks - 1 && !stream->plan_only;
         status = all_actions(&r);
-        if (status != ANYMAX_OK) return status;
+        if (status != ANYMAX_OK) return am_device_check(stream->device, status);
         r.sink.pack_offset = aligned(plan, r.sink.partial_bytes);
         r.scratch_from = r.sink.pack_offset + aligned(plan, r.sink.pack_bytes);
     }
@@ -236,12 +275,13 @@ anymax_status am_plan_run(am_plan *plan) {
     if (status != ANYMAX_OK || stream->plan_only) return status;
     r.sink.workspace = stream->workspace->memory;
     r.sink.launches = 0;
-    r.dry = false;
+    r.dry = r.prepare = false;
     status = keep_buffers(plan);
     if (status == ANYMAX_OK) status = am_stream_keep(stream, stream->workspace);
-    if (status == ANYMAX_OK) status = stage(&r, true);
-    if (status == ANYMAX_OK) status = all_actions(&r);
-    if (status == ANYMAX_OK) status = stage(&r, false);
+    if (status != ANYMAX_OK) return status;
     stream->flags_pending |= r.flags;
-    return status;
+    status = stage(&r, true);
+    if (status == ANYMAX_OK) status = launch_all(&r);
+    if (status == ANYMAX_OK) status = stage(&r, false);
+    return am_stream_check(stream, status);
 }

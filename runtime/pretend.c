@@ -17,7 +17,7 @@ typedef enum value_kind {
     BYTES_64,
     ALIGN_32,
     SUBGROUP,
-    STORAGE16,
+    ABSENT, /* 0 sets the field */
     WORD
 } value_kind;
 
@@ -37,7 +37,8 @@ static const key keys[] = {
     {"buffers", COUNT_32, offsetof(am_pretend, buffers), NULL},
     {"align", ALIGN_32, offsetof(am_pretend, align), NULL},
     {"alloc", BYTES_64, offsetof(am_pretend, alloc_bytes), NULL},
-    {"storage16", STORAGE16, offsetof(am_pretend, no_storage16), NULL},
+    {"storage16", ABSENT, offsetof(am_pretend, no_storage16), NULL},
+    {"mapped", ABSENT, offsetof(am_pretend, no_mapped), NULL},
     {"trips", COUNT_32, offsetof(am_pretend, trips), NULL},
     {"memory", BYTES_64, offsetof(am_pretend, memory_bytes), NULL},
     {"work", COUNT_64, offsetof(am_pretend, work), NULL},
@@ -46,6 +47,11 @@ static const key keys[] = {
     {"reduce", WORD, offsetof(am_pretend, reduce), "tree|subgroup"},
     {"level", WORD, offsetof(am_pretend, level), "generic|v2|v3|v4|neon"},
     {"part", COUNT_32, offsetof(am_pretend, part), NULL},
+    {"oom", COUNT_32, offsetof(am_pretend, oom), NULL},
+    {"compile", COUNT_32, offsetof(am_pretend, compile), NULL},
+    {"submit", COUNT_32, offsetof(am_pretend, submit), NULL},
+    {"lost", COUNT_32, offsetof(am_pretend, lost), NULL},
+    {"times", COUNT_32, offsetof(am_pretend, times), NULL},
 };
 
 /* Digits and, if `suffix`, one of k, m, g. Nothing else, and nothing that overflows `most`. */
@@ -95,7 +101,7 @@ static const char *allowed(const key *k) {
         return "a power of two up to 64k";
     case SUBGROUP:
         return "a power of two, or none";
-    case STORAGE16:
+    case ABSENT:
         return "0 or 1";
     case WORD:
         break;
@@ -127,8 +133,9 @@ static bool set_value(const key *k, const char *text, size_t length, am_pretend 
     if (!parse_number(text, length, wide || k->kind == BYTES_32 || k->kind == ALIGN_32, most,
                       &number))
         return false;
-    if (k->kind == STORAGE16) {
-        out->no_storage16 = number == 0;
+    if (k->kind == ABSENT) {
+        const bool absent = number == 0;
+        memcpy(field, &absent, sizeof absent);
         return number <= 1;
     }
     if ((k->kind == ALIGN_32 || k->kind == SUBGROUP) && (number & (number - 1)) != 0) return false;
@@ -158,8 +165,9 @@ anymax_status am_pretend_parse(const char *text, am_pretend *out) {
         if (!k)
             return am_fail(ANYMAX_ERROR_INVALID,
                            "pretend: there is no key in \"%.*s\"; keys are groups, invocations, "
-                           "shared, subgroup, range, buffers, align, alloc, storage16, trips, "
-                           "memory, work, shape, skeleton, reduce, level, part",
+                           "shared, subgroup, range, buffers, align, alloc, storage16, mapped, "
+                           "trips, memory, work, shape, skeleton, reduce, level, part, oom, "
+                           "compile, submit, lost, times",
                            shown, text);
         if (!equals || !set_value(k, equals + 1, length - (size_t)(equals - text) - 1, out))
             return am_fail(ANYMAX_ERROR_INVALID, "pretend: \"%.*s\" does not fit; %s is %s", shown,

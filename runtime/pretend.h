@@ -8,6 +8,7 @@
  * "none" range=BYTES     range of one binding            buffers=N      storage buffers of a stage
  *     align=BYTES     alignment of binding offsets    alloc=BYTES    one allocation
  *     storage16=0     no native 16-bit storage        trips=N        loop turns of one invocation
+ *     mapped=0        buffers that the host cannot see, as on discrete GPUs (Vulkan)
  *     memory=BYTES    all memory of the device (allocation beyond it fails)
  *     work=N          work of one launch, as runtime/work.h counts it: a slow device
  *     shape=cpu|gpu   kernel shape for CPU-type devices or for GPUs
@@ -15,6 +16,12 @@
  *     reduce=tree|subgroup                            body of a reduction in a group
  *     level=v2|v3|v4|neon|generic                     instruction-set level of the CPU
  *     part=N          columns of a part of a split row
+ *     oom=N           the N-th allocation of memory or of an object of the driver fails, counted
+ *                     from the moment the device is opened
+ *     compile=N       the N-th kernel or pipeline does not build (never on the CPU)
+ *     submit=N        the N-th time that work is handed over, or waited for, is refused
+ *     lost=N          at the N-th of all these calls the device is lost, for good
+ *     times=N         calls that fail, from the N-th on; 1 if absent
  *
  * Sizes and work take the suffixes k, m and g (1024-based). */
 #ifndef AM_PRETEND_H
@@ -47,7 +54,8 @@ typedef enum am_level {
 typedef struct am_pretend {
     uint32_t groups, invocations, shared_bytes, buffers, align, trips, part;
     uint32_t subgroup;
-    bool no_subgroups, no_storage16;
+    uint32_t oom, compile, submit, lost, times; /* see fault.h */
+    bool no_subgroups, no_storage16, no_mapped;
     uint64_t range_bytes, alloc_bytes, memory_bytes, work;
     am_shape shape;
     am_skeleton skeleton;
@@ -59,6 +67,7 @@ typedef struct am_device_options {
     am_pretend pretend;
     uint32_t threads;
     bool no_cache;
+    struct am_faults *faults; /* of the device; outlives what the backend opens */
 } am_device_options;
 
 /* Parses the grammar above; an unknown key or a bad value is refused with its message set. */

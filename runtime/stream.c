@@ -16,8 +16,10 @@ struct am_spread {
 
 static anymax_status zero_status_word(anymax_stream *stream) {
     const am_backend *backend = stream->device->backend;
-    return am_device_check(stream->device, backend->zero(stream->state, stream->workspace->memory,
-                                                         0, AM_STATUS_BYTES));
+    anymax_status status =
+        backend->zero(stream->state, stream->workspace->memory, 0, AM_STATUS_BYTES);
+    stream->stale = status != ANYMAX_OK;
+    return am_device_check(stream->device, status);
 }
 
 anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_desc *desc,
@@ -102,23 +104,21 @@ static void spread_all(anymax_stream *stream, bool filled) {
 
 anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size_t from_offset,
                                     const am_checked *to) {
+    const am_backend *backend = stream->device->backend;
     am_spread *s;
     anymax_status status;
     /* Behind one that has to be spread all others wait, for the sake of their order. */
     if (to->packed && !stream->spread)
-        return am_device_check(stream->device,
-                               stream->device->backend->read(stream->state, from, from_offset,
-                                                             to->tensor.data, to->span_bytes));
+        return backend->read(stream->state, from, from_offset, to->tensor.data, to->span_bytes);
     s = am_alloc(sizeof *s + to->span_bytes);
     if (!s) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream: no host memory");
     s->next = NULL;
     s->to = to->tensor;
     *stream->spread_end = s;
     stream->spread_end = &s->next;
-    status =
-        stream->device->backend->read(stream->state, from, from_offset, s->data, to->span_bytes);
+    status = backend->read(stream->state, from, from_offset, s->data, to->span_bytes);
     s->filled = status == ANYMAX_OK;
-    return am_device_check(stream->device, status);
+    return status;
 }
 
 void anymax_stream_release(anymax_stream *stream) {
@@ -127,7 +127,8 @@ void anymax_stream_release(anymax_stream *stream) {
     device = stream->device;
     if (stream->state) {
         anymax_status status = ANYMAX_ERROR_DEVICE_LOST;
-        if (!atomic_load(&device->lost)) status = device->backend->sync(stream->state);
+        if (!atomic_load(&device->lost))
+            status = am_device_check(device, device->backend->sync(stream->state));
         device->backend->stream_destroy(stream->state);
         spread_all(stream, status == ANYMAX_OK);
     }
@@ -142,32 +143,61 @@ void anymax_stream_release(anymax_stream *stream) {
 /* Waits, and collects the bits that kernels have raised since the last look. */
 static anymax_status settle(anymax_stream *stream) {
     const am_backend *backend = stream->device->backend;
-    anymax_status status = ANYMAX_OK;
-    bool look = stream->flags_pending && stream->workspace;
+    anymax_status status = ANYMAX_OK, synced;
+    bool look = stream->flags_pending && stream->workspace && !stream->stale;
     stream->word = 0;
+    stream->flags_pending = false;
     if (look)
         status = backend->read(stream->state, stream->workspace->memory, 0, &stream->word,
                                sizeof stream->word);
-    if (status == ANYMAX_OK) status = backend->sync(stream->state);
-    am_device_check(stream->device, status);
-    if (status != ANYMAX_OK) return status;
-    spread_all(stream, true);
+    synced = backend->sync(stream->state);
+    if (synced != ANYMAX_OK) status = synced;
+    spread_all(stream, status == ANYMAX_OK);
+    if (status != ANYMAX_OK) {
+        /* Buffers are kept: what has been queued may still run. */
+        stream->stale = true;
+        return am_device_check(stream->device, status);
+    }
     release_kept(stream);
     stream->flags |= stream->word;
-    stream->flags_pending = false;
-    return stream->word ? zero_status_word(stream) : ANYMAX_OK;
+    /* Where this is refused, the word stays stale: a matter of the next operation. */
+    if (stream->word && zero_status_word(stream) == ANYMAX_ERROR_DEVICE_LOST)
+        return ANYMAX_ERROR_DEVICE_LOST;
+    return ANYMAX_OK;
+}
+
+/* As settle, for an operation: what did not run is for the next sync to tell. */
+static anymax_status settle_early(anymax_stream *stream) {
+    anymax_status status = settle(stream);
+    if (status != ANYMAX_OK) stream->lack = status;
+    return status;
+}
+
+anymax_status am_stream_check(anymax_stream *stream, anymax_status status) {
+    char message[512];
+    if (status == ANYMAX_OK || am_device_check(stream->device, status) == ANYMAX_ERROR_DEVICE_LOST)
+        return status;
+    snprintf(message, sizeof message, "%s", anymax_error_message());
+    if (settle_early(stream) == ANYMAX_ERROR_DEVICE_LOST) return ANYMAX_ERROR_DEVICE_LOST;
+    return am_fail(status, "%s", message);
 }
 
 anymax_status anymax_stream_sync(anymax_stream *stream) {
-    anymax_status status;
+    anymax_status status, lack;
     uint32_t flags;
     if (!stream) return am_fail(ANYMAX_ERROR_INVALID, "stream_sync: stream is NULL");
-    if (stream->plan_only) return ANYMAX_OK;
     if (am_device_alive(stream->device) != ANYMAX_OK) return ANYMAX_ERROR_DEVICE_LOST;
+    if (stream->plan_only) return ANYMAX_OK;
     status = settle(stream);
     flags = stream->flags;
+    lack = stream->lack;
     stream->flags = 0;
+    stream->lack = ANYMAX_OK;
     if (status != ANYMAX_OK) return status;
+    if (lack != ANYMAX_OK)
+        return am_fail(lack,
+                       "stream_sync: a call since the last sync failed, and with it work that "
+                       "was queued before it did not run");
     if (flags & AM_FLAG_INDEX_RANGE)
         return am_fail(
             ANYMAX_ERROR_DATA,
@@ -208,14 +238,15 @@ anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t si
     anymax_status status;
     if (size_bytes > stream->workspace_bytes) stream->workspace_bytes = size_bytes;
     if (stream->plan_only) return ANYMAX_OK;
-    if (stream->workspace && size_bytes <= stream->workspace->size_bytes) return ANYMAX_OK;
+    if (stream->workspace && size_bytes <= stream->workspace->size_bytes)
+        return stream->stale ? am_stream_check(stream, zero_status_word(stream)) : ANYMAX_OK;
     if (!stream->own_workspace)
         return am_fail(ANYMAX_ERROR_INVALID,
                        "%s: the stream's workspace has %zu bytes, and %zu are needed", op,
                        stream->workspace->size_bytes, size_bytes);
     /* The status word moves with the workspace: look at the old one first. */
     if (stream->workspace && stream->flags_pending) {
-        status = settle(stream);
+        status = settle_early(stream);
         if (status != ANYMAX_OK) return status;
     }
     status = anymax_buffer_create(stream->device, size_bytes, &larger);
@@ -229,7 +260,7 @@ anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t si
         anymax_buffer_release(stream->workspace);
     }
     stream->workspace = larger;
-    return zero_status_word(stream);
+    return am_stream_check(stream, zero_status_word(stream));
 }
 
 /* ---------------------------------------------------------------- copies */
@@ -255,22 +286,23 @@ anymax_status anymax_buffer_write(anymax_stream *stream, anymax_buffer *buffer, 
     if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_write: data is NULL");
     status = am_stream_keep(stream, buffer);
     if (status != ANYMAX_OK) return status;
-    return am_device_check(stream->device,
-                           stream->device->backend->write(stream->state, buffer->memory,
-                                                          offset_bytes, data, size_bytes));
+    return am_stream_check(stream, stream->device->backend->write(stream->state, buffer->memory,
+                                                                  offset_bytes, data, size_bytes));
 }
 
 anymax_status anymax_buffer_read(anymax_stream *stream, anymax_buffer *buffer, size_t offset_bytes,
                                  void *data, size_t size_bytes) {
+    am_checked bytes = {.count = size_bytes, .span_bytes = size_bytes, .packed = true};
     anymax_status status =
         check_range(stream, "buffer_read", "buffer", buffer, offset_bytes, size_bytes);
     if (status != ANYMAX_OK || size_bytes == 0) return status;
     if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_read: data is NULL");
     status = am_stream_keep(stream, buffer);
     if (status != ANYMAX_OK) return status;
-    return am_device_check(stream->device,
-                           stream->device->backend->read(stream->state, buffer->memory,
-                                                         offset_bytes, data, size_bytes));
+    bytes.tensor = anymax_host_tensor(data, ANYMAX_U8, 1, &(int64_t){(int64_t)size_bytes});
+    bytes.tensor.stride[0] = 1;
+    return am_stream_check(stream,
+                           am_stream_read_tensor(stream, buffer->memory, offset_bytes, &bytes));
 }
 
 anymax_status anymax_buffer_copy(anymax_stream *stream, anymax_buffer *to, size_t to_offset_bytes,
@@ -286,7 +318,7 @@ anymax_status anymax_buffer_copy(anymax_stream *stream, anymax_buffer *to, size_
     status = am_stream_keep(stream, to);
     if (status == ANYMAX_OK) status = am_stream_keep(stream, from);
     if (status != ANYMAX_OK) return status;
-    return am_device_check(
-        stream->device, stream->device->backend->copy(stream->state, to->memory, to_offset_bytes,
-                                                      from->memory, from_offset_bytes, size_bytes));
+    return am_stream_check(stream, stream->device->backend->copy(stream->state, to->memory,
+                                                                 to_offset_bytes, from->memory,
+                                                                 from_offset_bytes, size_bytes));
 }

@@ -7,6 +7,7 @@
 
 #include "../backend.h"
 #include "../error.h"
+#include "../fault.h"
 #include "../os.h"
 #include "levels.h"
 #include "pool.h"
@@ -24,6 +25,7 @@ struct am_backend_device {
     const am_cpu_level *level;
     am_pool *pool;
     am_pretend pretend;
+    am_faults *faults;
     uint32_t threads;
     _Atomic uint64_t used_bytes;
 };
@@ -32,6 +34,26 @@ struct am_backend_stream {
     am_backend_device *device;
     am_thread_scratch *scratch;
 };
+
+/* There is no driver that could fail: only faults on purpose do. */
+static anymax_status strike(am_backend_device *device, am_fault kind) {
+    switch (am_fault_strikes(device->faults, kind)) {
+    case AM_FAULT_NONE:
+        return ANYMAX_OK;
+    case AM_FAULT_LOST:
+        return am_fail(ANYMAX_ERROR_DEVICE_LOST, "cpu: the device is pretended to be lost");
+    case AM_FAULT_OOM:
+        return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "cpu: memory is pretended to have run out");
+    default:
+        return am_fail(ANYMAX_ERROR_DEVICE, "cpu: work is pretended to be refused");
+    }
+}
+
+/* Every piece of work passes here, and like a driver's is offered twice. */
+static anymax_status admit(am_backend_stream *stream) {
+    anymax_status status = strike(stream->device, AM_FAULT_SUBMIT);
+    return status == ANYMAX_ERROR_DEVICE ? strike(stream->device, AM_FAULT_SUBMIT) : status;
+}
 
 static void describe(anymax_device_info *info, const am_cpu_level *level) {
     char name[64];
@@ -97,6 +119,7 @@ static void cpu_close(am_backend_device *device) {
 static anymax_status cpu_open(uint32_t index, const am_device_options *options,
                               am_backend_device **out_device, am_limits *out_limits) {
     const am_cpu_level *level = am_cpu_level_choose(options->pretend.level);
+    anymax_status status;
     if (index != 0)
         return am_fail(ANYMAX_ERROR_NOT_FOUND, "cpu: there is no device %u, only 0", index);
     if (level == NULL) return ANYMAX_ERROR_UNSUPPORTED;
@@ -104,12 +127,18 @@ static anymax_status cpu_open(uint32_t index, const am_device_options *options,
     if (device == NULL) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "cpu: no memory for a device");
     device->level = level;
     device->pretend = options->pretend;
+    device->faults = options->faults;
     device->threads = count_threads(options);
-    device->pool = am_pool_create(device->threads, sizeof(am_thread_scratch));
-    if (device->pool == NULL) {
+    status = strike(device, AM_FAULT_OOM);
+    if (status == ANYMAX_OK) {
+        device->pool = am_pool_create(device->threads, sizeof(am_thread_scratch));
+        if (device->pool == NULL)
+            status = am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "cpu: no memory for %u threads",
+                             device->threads);
+    }
+    if (status != ANYMAX_OK) {
         cpu_close(device);
-        return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "cpu: no memory for %u threads",
-                       count_threads(options));
+        return status;
     }
     set_limits(out_limits, &options->pretend);
     *out_device = device;
@@ -128,10 +157,13 @@ static anymax_status cpu_memory_create(am_backend_device *device, size_t size_by
     uint64_t limit = device->pretend.memory_bytes;
     uint64_t used = atomic_fetch_add(&device->used_bytes, size_bytes) + size_bytes;
     char *block = NULL;
-    if ((limit == 0 || used <= limit) && size_bytes <= PTRDIFF_MAX - MEMORY_HEADER)
+    anymax_status status = strike(device, AM_FAULT_OOM);
+    if (status == ANYMAX_OK && (limit == 0 || used <= limit) &&
+        size_bytes <= PTRDIFF_MAX - MEMORY_HEADER)
         block = am_alloc_aligned(MEMORY_HEADER, size_bytes + MEMORY_HEADER);
     if (block == NULL) {
         atomic_fetch_sub(&device->used_bytes, size_bytes);
+        if (status != ANYMAX_OK) return status;
         return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "cpu: no memory for %zu bytes", size_bytes);
     }
     memcpy(block, &size_bytes, sizeof size_bytes);
@@ -158,7 +190,10 @@ static void cpu_memory_destroy(am_backend_device *device, am_memory *memory) {
 /* ------------------------------------------------------------- streams */
 
 static anymax_status cpu_stream_create(am_backend_device *device, am_backend_stream **out_stream) {
-    am_backend_stream *stream = am_alloc_zero(1, sizeof *stream);
+    am_backend_stream *stream;
+    anymax_status status = strike(device, AM_FAULT_OOM);
+    if (status != ANYMAX_OK) return status;
+    stream = am_alloc_zero(1, sizeof *stream);
     if (stream != NULL) stream->scratch = am_alloc_aligned(64, sizeof *stream->scratch);
     if (stream == NULL || stream->scratch == NULL) {
         am_free(stream);
@@ -199,6 +234,8 @@ static anymax_status cpu_copy(am_backend_stream *stream, am_memory *to, size_t t
     copy_slices c = {bytes_of(to) + to_offset, bytes_of(from) + from_offset, size_bytes,
                      size_bytes};
     uint32_t threads = stream->device->threads;
+    anymax_status status = admit(stream);
+    if (status != ANYMAX_OK) return status;
     if (size_bytes >= COPY_WORTH_THREADS)
         c.slice_bytes = (size_bytes / threads + 4096) / 4096 * 4096;
     if (c.slice_bytes < size_bytes)
@@ -210,28 +247,27 @@ static anymax_status cpu_copy(am_backend_stream *stream, am_memory *to, size_t t
 
 static anymax_status cpu_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
                                const void *data, size_t size_bytes) {
-    (void)stream;
-    memcpy(bytes_of(to) + to_offset, data, size_bytes);
-    return ANYMAX_OK;
+    anymax_status status = admit(stream);
+    if (status == ANYMAX_OK) memcpy(bytes_of(to) + to_offset, data, size_bytes);
+    return status;
 }
 
 static anymax_status cpu_read(am_backend_stream *stream, am_memory *from, size_t from_offset,
                               void *data, size_t size_bytes) {
-    (void)stream;
-    memcpy(data, bytes_of(from) + from_offset, size_bytes);
-    return ANYMAX_OK;
+    anymax_status status = admit(stream);
+    if (status == ANYMAX_OK) memcpy(data, bytes_of(from) + from_offset, size_bytes);
+    return status;
 }
 
 static anymax_status cpu_zero(am_backend_stream *stream, am_memory *to, size_t to_offset,
                               size_t size_bytes) {
-    (void)stream;
-    memset(bytes_of(to) + to_offset, 0, size_bytes);
-    return ANYMAX_OK;
+    anymax_status status = admit(stream);
+    if (status == ANYMAX_OK) memset(bytes_of(to) + to_offset, 0, size_bytes);
+    return status;
 }
 
 static anymax_status cpu_sync(am_backend_stream *stream) {
-    (void)stream;
-    return ANYMAX_OK;
+    return admit(stream);
 }
 
 /* ------------------------------------------------------------- launches */
@@ -295,6 +331,7 @@ static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *lau
     const am_row_args *args = &launch->args;
     row_call call = {.level = level};
     am_row_job *job = &call.job;
+    anymax_status status;
     job->program = level->rows[launch->program];
     job->args = args;
     for (int slot = 0; slot < AM_SLOTS; slot++) {
@@ -303,6 +340,8 @@ static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *lau
         if (there) job->data[slot] = bytes_of(binding->memory) + binding->offset_bytes;
     }
     if (args->rows <= args->row0 || args->n <= 0) return ANYMAX_OK;
+    status = admit(stream);
+    if (status != ANYMAX_OK) return status;
     choose_form(job, launch->rows, stream->device->pretend.skeleton);
     int64_t rows = (int64_t)args->rows - args->row0;
     int64_t units = (rows + job->block_rows - 1) / job->block_rows * args->parts;
@@ -328,6 +367,8 @@ static anymax_status cpu_product(am_backend_stream *stream, const am_product_lau
         call.job.data[slot] =
             bytes_of(launch->binding[slot].memory) + launch->binding[slot].offset_bytes;
     if (args->m <= args->row0 || args->n <= 0 || args->batch <= 0) return ANYMAX_OK;
+    anymax_status status = admit(stream);
+    if (status != ANYMAX_OK) return status;
     int64_t down = ((int64_t)args->m - args->row0 + AM_BLOCK_M - 1) / AM_BLOCK_M;
     int64_t across = ((int64_t)args->n + AM_BLOCK_N - 1) / AM_BLOCK_N;
     int64_t side_m = args->m < AM_BLOCK_M ? args->m : AM_BLOCK_M;

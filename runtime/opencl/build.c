@@ -131,7 +131,9 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
     const char *sources;
     am_cache_key key;
     cl_program program = NULL;
-    cl_int code = CL_SUCCESS;
+    /* One call to the compiler, whether or not the cache spares it. */
+    const cl_int struck = am_cl_strikes(device, AM_FAULT_COMPILE);
+    cl_int code;
     if (!source) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no memory for a source");
     /* -w: some drivers print warnings to the host's stderr. AM_ROLLED: compilers for processors
      * gain nothing from registers that are arrays, and take long. AM_DEPTH: the tiles of the CPU
@@ -144,10 +146,13 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
                  : "");
     key = am_cl_key(device->identity, source, options);
     kernel_name(number, variant, kernel, sizeof kernel);
-    if (!device->options.no_cache) program = cache_load(device, key.name, options, kernel);
-    if (!program) {
+    code = am_cl_strikes(device, AM_FAULT_OOM);
+    if (code == CL_SUCCESS && struck == CL_SUCCESS && !device->options.no_cache)
+        program = cache_load(device, key.name, options, kernel);
+    if (!program && code == CL_SUCCESS) {
         sources = source;
         program = device->api->clCreateProgramWithSource(device->context, 1, &sources, NULL, &code);
+        if (code == CL_SUCCESS) code = struck;
         if (code == CL_SUCCESS)
             code = device->api->clBuildProgram(program, 1, &device->id, options, NULL, NULL);
         if (code == CL_SUCCESS && !device->options.no_cache) cache_store(device, program, key.name);
@@ -193,7 +198,9 @@ static anymax_status get_program(am_backend_device *device, int number, am_cl_va
         status = build(device, number, variant, fresh.items, &fresh.program);
         if (status != ANYMAX_OK) return status;
         kernel_name(number, variant, name, sizeof name);
-        kernel = device->api->clCreateKernel(fresh.program, name, &code);
+        code = am_cl_strikes(device, AM_FAULT_OOM);
+        kernel = NULL;
+        if (code == CL_SUCCESS) kernel = device->api->clCreateKernel(fresh.program, name, &code);
         if (code == CL_SUCCESS) {
             device->api->clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                                   sizeof allowed, &allowed, NULL);
@@ -233,8 +240,10 @@ anymax_status am_cl_kernel(am_backend_stream *stream, int program, am_cl_variant
         anymax_status status = get_program(stream->device, program, variant, &from);
         if (status != ANYMAX_OK) return status;
         kernel_name(program, variant, name, sizeof name);
-        stream->kernel[program][variant].kernel =
-            stream->device->api->clCreateKernel(from.program, name, &code);
+        code = am_cl_strikes(stream->device, AM_FAULT_OOM);
+        if (code == CL_SUCCESS)
+            stream->kernel[program][variant].kernel =
+                stream->device->api->clCreateKernel(from.program, name, &code);
         if (code != CL_SUCCESS) {
             stream->kernel[program][variant].kernel = NULL;
             return am_cl_status(code, name);

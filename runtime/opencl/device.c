@@ -226,6 +226,21 @@ void am_cl_identity(const am_cl_api *api, cl_platform_id platform, cl_device_id 
              platform_name, platform_version);
 }
 
+cl_int am_cl_strikes(const am_backend_device *device, am_fault kind) {
+    switch (am_fault_strikes(device->options.faults, kind)) {
+    case AM_FAULT_NONE:
+        return CL_SUCCESS;
+    case AM_FAULT_COMPILE:
+        return CL_BUILD_PROGRAM_FAILURE;
+    case AM_FAULT_SUBMIT:
+        return CL_OUT_OF_RESOURCES;
+    case AM_FAULT_LOST:
+        return CL_DEVICE_NOT_AVAILABLE;
+    default:
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    }
+}
+
 static void cl_close(am_backend_device *device) {
     int i, j;
     if (!device) return;
@@ -265,8 +280,11 @@ static anymax_status cl_open(uint32_t index, const am_device_options *options,
     {
         cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
                                               (cl_context_properties)c.platform, 0};
-        device->context = device->api->clCreateContext(properties, 1, &c.id, NULL, NULL, &code);
+        code = am_cl_strikes(device, AM_FAULT_OOM);
+        if (code == CL_SUCCESS)
+            device->context = device->api->clCreateContext(properties, 1, &c.id, NULL, NULL, &code);
     }
+    if (code == CL_SUCCESS) code = am_cl_strikes(device, AM_FAULT_OOM);
     if (code == CL_SUCCESS)
         device->nothing =
             device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE, 64, NULL, &code);
@@ -311,8 +329,10 @@ static anymax_status cl_memory_create(am_backend_device *device, size_t size_byt
         return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a buffer");
     }
     memory->size_bytes = size_bytes;
-    memory->object =
-        device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE, size_bytes, NULL, &code);
+    code = am_cl_strikes(device, AM_FAULT_OOM);
+    if (code == CL_SUCCESS)
+        memory->object = device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE, size_bytes,
+                                                     NULL, &code);
     if (code != CL_SUCCESS) {
         am_free(memory);
         uncount_memory(device, size_bytes);
@@ -342,6 +362,8 @@ const am_backend am_opencl_backend = {
     .memory_destroy = cl_memory_destroy,
     .stream_create = am_cl_stream_create,
     .stream_destroy = am_cl_stream_destroy,
+    .row_prepare = am_cl_row_prepare,
+    .product_prepare = am_cl_product_prepare,
     .row = am_cl_row,
     .product = am_cl_product,
     .copy = am_cl_copy,

@@ -9,6 +9,7 @@
 
 #include "../backend.h"
 #include "../error.h"
+#include "../fault.h"
 #include "../os.h"
 #include "../probe.h"
 #include "../program.h"
@@ -85,6 +86,9 @@ anymax_status am_cl_status(cl_int code, const char *doing);
 void am_cl_identity(const am_cl_api *api, cl_platform_id platform, cl_device_id id, char *out,
                     size_t size);
 
+/* What a fault on purpose makes of a call: the code that the driver is to have answered with. */
+cl_int am_cl_strikes(const struct am_backend_device *device, am_fault kind);
+
 /* How a row kernel was compiled; see cl/row_form.cl. */
 typedef enum am_cl_variant {
     AM_CL_ALONG, /* CPU shape */
@@ -134,6 +138,7 @@ struct am_backend_stream {
     cl_command_queue queue;
     uint32_t queued; /* commands since the last flush */
     uint64_t work;   /* and what they ask for */
+    uint64_t taken;  /* commands that the queue took, ever */
     /* Kernel objects belong to a stream: setting arguments is not thread-safe. */
     struct {
         cl_kernel kernel;
@@ -150,9 +155,14 @@ am_cache_key am_cl_key(const char *identity, const char *source, const char *opt
 uint32_t am_cl_chip(am_cl_variant variant);
 anymax_status am_cl_enqueue(am_backend_stream *stream, cl_kernel kernel, size_t groups,
                             uint32_t items, uint64_t work, const char *name);
+/* Status of a launch that began after `before` commands: torn if some of its own were taken. */
+anymax_status am_cl_launched(const am_backend_stream *stream, uint64_t before, anymax_status status,
+                             const char *name);
 /* The source of a program: AM_PROGRAM number, or AM_CL_PRODUCT. am_alloc'ed; NULL: no memory. */
 char *am_cl_source(int program, bool cpu_shape);
 
+anymax_status am_cl_row_prepare(am_backend_stream *stream, const am_row_launch *launch);
+anymax_status am_cl_product_prepare(am_backend_stream *stream, const am_product_launch *launch);
 anymax_status am_cl_row(am_backend_stream *stream, const am_row_launch *launch);
 anymax_status am_cl_product(am_backend_stream *stream, const am_product_launch *launch);
 

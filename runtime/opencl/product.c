@@ -26,9 +26,17 @@ static anymax_status take_rows(am_backend_stream *stream, cl_kernel kernel, uint
     return status;
 }
 
+anymax_status am_cl_product_prepare(am_backend_stream *stream, const am_product_launch *launch) {
+    const am_product_args *args = &launch->args;
+    cl_kernel kernel;
+    uint32_t items;
+    if (args->m <= args->row0 || args->n <= 0 || args->batch <= 0) return ANYMAX_OK;
+    return am_cl_kernel(stream, AM_CL_PRODUCT, 0, &kernel, &items);
+}
+
 anymax_status am_cl_product(am_backend_stream *stream, const am_product_launch *launch) {
     const am_cl_api *api = stream->device->api;
-    const uint64_t across = ((uint64_t)launch->args.n + 31) / 32;
+    const uint64_t across = ((uint64_t)launch->args.n + 31) / 32, before = stream->taken;
     am_product_args args = launch->args;
     cl_ulong bases[AM_SLOTS] = {0};
     int32_t batch = 0, step;
@@ -56,5 +64,5 @@ anymax_status am_cl_product(am_backend_stream *stream, const am_product_launch *
                 launch->args.tensor[s].offset + batch * launch->args.tensor[s].batch;
         status = take_rows(stream, kernel, items, args);
     }
-    return status;
+    return am_cl_launched(stream, before, status, "product");
 }

@@ -211,22 +211,36 @@ static anymax_status dispatch(am_backend_stream *stream, const am_row_launch *la
     return status;
 }
 
+static anymax_status make_plan(am_backend_stream *stream, const am_row_launch *launch,
+                               am_row_args *args, plan *out) {
+    return stream->device->cpu_shape ? plan_cpu(stream, launch, args, out)
+                                     : plan_gpu(stream, launch, args, out);
+}
+
+anymax_status am_cl_row_prepare(am_backend_stream *stream, const am_row_launch *launch) {
+    am_row_args args = launch->args;
+    plan p = {0};
+    if (args.rows <= args.row0 || args.parts <= 0 || args.n <= 0) return ANYMAX_OK;
+    return make_plan(stream, launch, &args, &p);
+}
+
 anymax_status am_cl_row(am_backend_stream *stream, const am_row_launch *launch) {
-    const bool cpu_shape = stream->device->cpu_shape;
+    const uint64_t before = stream->taken;
     am_row_args args = launch->args;
     plan p = {0};
     cl_ulong bases[AM_SLOTS];
-    cl_uint first = cpu_shape ? 4 : 2; /* of the buffers; slot 15 comes first */
+    cl_uint first = stream->device->cpu_shape ? 4 : 2; /* of the buffers; slot 15 comes first */
     anymax_status status;
     int s;
     if (args.rows <= args.row0 || args.parts <= 0 || args.n <= 0) return ANYMAX_OK;
     if (!launch->binding[AM_SLOT_WORKSPACE].memory) args.flags = -1;
-    status = cpu_shape ? plan_cpu(stream, launch, &args, &p) : plan_gpu(stream, launch, &args, &p);
+    status = make_plan(stream, launch, &args, &p);
     for (s = 0; s < AM_SLOTS; s++) bases[s] = launch->binding[s].offset_bytes;
     if (status == ANYMAX_OK) status = set_value(stream, p.kernel, 1, bases, sizeof bases);
     if (status == ANYMAX_OK)
         status = set_memory(stream, p.kernel, first, &launch->binding[AM_SLOT_WORKSPACE]);
     for (s = 0; s < AM_SLOT_WORKSPACE && status == ANYMAX_OK; s++)
         status = set_memory(stream, p.kernel, first + 1 + (cl_uint)s, &launch->binding[s]);
-    return status == ANYMAX_OK ? dispatch(stream, launch, &args, &p) : status;
+    if (status == ANYMAX_OK) status = dispatch(stream, launch, &args, &p);
+    return am_cl_launched(stream, before, status, am_program_table[launch->program].name);
 }

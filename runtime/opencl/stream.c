@@ -11,7 +11,9 @@ anymax_status am_cl_stream_create(am_backend_device *device, am_backend_stream *
     cl_int code;
     if (!stream) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "opencl: no memory for a stream");
     stream->device = device;
-    stream->queue = device->api->clCreateCommandQueue(device->context, device->id, 0, &code);
+    code = am_cl_strikes(device, AM_FAULT_OOM);
+    if (code == CL_SUCCESS)
+        stream->queue = device->api->clCreateCommandQueue(device->context, device->id, 0, &code);
     if (code != CL_SUCCESS) {
         am_free(stream);
         return am_cl_status(code, "creating a queue");
@@ -33,83 +35,147 @@ void am_cl_stream_destroy(am_backend_stream *stream) {
     am_free(stream);
 }
 
-/* Before a command that asks for `work`: some watchdogs take what is handed over together for one.
- */
-static cl_int make_room(am_backend_stream *stream, uint64_t work) {
-    cl_int code = CL_SUCCESS;
-    if (stream->queued && work > stream->device->launch_work - stream->work) {
-        stream->queued = 0;
-        stream->work = 0;
-        code = stream->device->api->clFlush(stream->queue);
+/* A command, kept until the driver has taken it. */
+typedef struct command {
+    enum { KERNEL, COPY, WRITE, READ, CLEAR } verb;
+    const char *doing; /* for messages */
+    cl_kernel kernel;
+    size_t items, group; /* of a kernel, in all and in a group */
+    cl_mem from, to;
+    size_t from_offset, to_offset, size_bytes;
+    void *read;
+    const void *written;
+} command;
+
+static cl_int enqueue(am_backend_stream *stream, const command *c) {
+    static const cl_uint zero = 0;
+    const am_cl_api *api = stream->device->api;
+    const cl_command_queue queue = stream->queue;
+    const cl_int struck = am_cl_strikes(stream->device, AM_FAULT_SUBMIT);
+    if (struck != CL_SUCCESS) return struck;
+    switch (c->verb) {
+    case KERNEL:
+        return api->clEnqueueNDRangeKernel(queue, c->kernel, 1, NULL, &c->items, &c->group, 0, NULL,
+                                           NULL);
+    case COPY:
+        return api->clEnqueueCopyBuffer(queue, c->from, c->to, c->from_offset, c->to_offset,
+                                        c->size_bytes, 0, NULL, NULL);
+    case WRITE:
+        return api->clEnqueueWriteBuffer(queue, c->to, CL_TRUE, c->to_offset, c->size_bytes,
+                                         c->written, 0, NULL, NULL);
+    case READ:
+        /* Waiting, as a read that is queued could not be taken back when something fails. */
+        return api->clEnqueueReadBuffer(queue, c->from, CL_TRUE, c->from_offset, c->size_bytes,
+                                        c->read, 0, NULL, NULL);
+    case CLEAR:
+        break;
     }
-    stream->work = work < UINT64_MAX - stream->work ? stream->work + work : UINT64_MAX;
-    return code;
+    return api->clEnqueueFillBuffer(queue, c->to, &zero, sizeof zero, c->to_offset, c->size_bytes,
+                                    0, NULL, NULL);
 }
 
-/* Queued work is handed over now and then, so that the device works while the host plans. */
-static anymax_status queued(am_backend_stream *stream, cl_int code, const char *doing) {
-    if (code == CL_SUCCESS && ++stream->queued >= FLUSH_AFTER) {
-        stream->queued = 0;
-        stream->work = 0;
-        code = stream->device->api->clFlush(stream->queue);
+static cl_int finish(am_backend_stream *stream) {
+    const cl_int struck = am_cl_strikes(stream->device, AM_FAULT_SUBMIT);
+    return struck == CL_SUCCESS ? stream->device->api->clFinish(stream->queue) : struck;
+}
+
+/* When a queue cannot be waited for twice, nobody knows which of its commands have run. */
+anymax_status am_cl_sync(am_backend_stream *stream) {
+    anymax_status status;
+    cl_int code = finish(stream);
+    if (code != CL_SUCCESS) code = finish(stream);
+    stream->queued = 0;
+    stream->work = 0;
+    status = am_cl_status(code, "waiting for the queue");
+    return status == ANYMAX_OK || status == ANYMAX_ERROR_DEVICE_LOST ? status
+                                                                     : am_fail_torn("the queue");
+}
+
+/* Hands over what is queued. Where that is refused, waiting does it too. */
+static anymax_status flush(am_backend_stream *stream) {
+    cl_int code = am_cl_strikes(stream->device, AM_FAULT_SUBMIT);
+    if (code == CL_SUCCESS) code = stream->device->api->clFlush(stream->queue);
+    stream->queued = 0;
+    stream->work = 0;
+    return code == CL_SUCCESS ? ANYMAX_OK : am_cl_sync(stream);
+}
+
+/* Some watchdogs take what is handed over together for one: commands that ask for more than
+ * `launch_work` are not. What is refused is offered again when nothing else is queued. */
+static anymax_status queue(am_backend_stream *stream, uint64_t work, const command *c) {
+    const uint64_t most = stream->device->launch_work;
+    anymax_status status = ANYMAX_OK;
+    cl_int code;
+    if (stream->queued && (stream->work > most || work > most - stream->work))
+        status = flush(stream);
+    if (status != ANYMAX_OK) return status;
+    code = enqueue(stream, c);
+    if (code != CL_SUCCESS) {
+        status = am_cl_sync(stream);
+        if (status != ANYMAX_OK) return status;
+        code = enqueue(stream, c);
     }
-    return am_cl_status(code, doing);
+    if (code != CL_SUCCESS) return am_cl_status(code, c->doing);
+    stream->work = work < UINT64_MAX - stream->work ? stream->work + work : UINT64_MAX;
+    stream->taken++;
+    /* Queued work is handed over now and then, so that the device works while the host plans. */
+    return ++stream->queued >= FLUSH_AFTER ? flush(stream) : ANYMAX_OK;
 }
 
 anymax_status am_cl_enqueue(am_backend_stream *stream, cl_kernel kernel, size_t groups,
                             uint32_t items, uint64_t work, const char *name) {
-    const size_t global = groups * items, local = items;
-    const cl_int code = make_room(stream, work);
-    if (code != CL_SUCCESS) return am_cl_status(code, name);
-    return queued(stream,
-                  stream->device->api->clEnqueueNDRangeKernel(stream->queue, kernel, 1, NULL,
-                                                              &global, &local, 0, NULL, NULL),
-                  name);
+    const command c = {
+        .verb = KERNEL, .doing = name, .kernel = kernel, .items = groups * items, .group = items};
+    return queue(stream, work, &c);
+}
+
+anymax_status am_cl_launched(const am_backend_stream *stream, uint64_t before, anymax_status status,
+                             const char *name) {
+    if (status == ANYMAX_OK || status == ANYMAX_ERROR_DEVICE_LOST || stream->taken == before)
+        return status;
+    return am_fail_torn(name);
 }
 
 anymax_status am_cl_copy(am_backend_stream *stream, am_memory *to, size_t to_offset,
                          am_memory *from, size_t from_offset, size_t size_bytes) {
-    if (size_bytes == 0) return ANYMAX_OK;
-    return queued(stream,
-                  stream->device->api->clEnqueueCopyBuffer(stream->queue, from->object, to->object,
-                                                           from_offset, to_offset, size_bytes, 0,
-                                                           NULL, NULL),
-                  "copying");
+    const command c = {.verb = COPY,
+                       .doing = "copying",
+                       .from = from->object,
+                       .from_offset = from_offset,
+                       .to = to->object,
+                       .to_offset = to_offset,
+                       .size_bytes = size_bytes};
+    return size_bytes ? queue(stream, 0, &c) : ANYMAX_OK;
 }
 
 anymax_status am_cl_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
                           const void *data, size_t size_bytes) {
-    if (size_bytes == 0) return ANYMAX_OK;
-    return queued(stream,
-                  stream->device->api->clEnqueueWriteBuffer(stream->queue, to->object, CL_TRUE,
-                                                            to_offset, size_bytes, data, 0, NULL,
-                                                            NULL),
-                  "writing");
+    const command c = {.verb = WRITE,
+                       .doing = "writing",
+                       .to = to->object,
+                       .to_offset = to_offset,
+                       .written = data,
+                       .size_bytes = size_bytes};
+    return size_bytes ? queue(stream, 0, &c) : ANYMAX_OK;
 }
 
 anymax_status am_cl_read(am_backend_stream *stream, am_memory *from, size_t from_offset, void *data,
                          size_t size_bytes) {
-    if (size_bytes == 0) return ANYMAX_OK;
-    return queued(stream,
-                  stream->device->api->clEnqueueReadBuffer(stream->queue, from->object, CL_FALSE,
-                                                           from_offset, size_bytes, data, 0, NULL,
-                                                           NULL),
-                  "reading");
+    const command c = {.verb = READ,
+                       .doing = "reading",
+                       .from = from->object,
+                       .from_offset = from_offset,
+                       .read = data,
+                       .size_bytes = size_bytes};
+    return size_bytes ? queue(stream, 0, &c) : ANYMAX_OK;
 }
 
 anymax_status am_cl_zero(am_backend_stream *stream, am_memory *to, size_t to_offset,
                          size_t size_bytes) {
-    static const cl_uint zero = 0;
-    if (size_bytes == 0) return ANYMAX_OK;
-    return queued(stream,
-                  stream->device->api->clEnqueueFillBuffer(stream->queue, to->object, &zero,
-                                                           sizeof zero, to_offset, size_bytes, 0,
-                                                           NULL, NULL),
-                  "clearing");
-}
-
-anymax_status am_cl_sync(am_backend_stream *stream) {
-    stream->queued = 0;
-    stream->work = 0;
-    return am_cl_status(stream->device->api->clFinish(stream->queue), "waiting for the queue");
+    const command c = {.verb = CLEAR,
+                       .doing = "clearing",
+                       .to = to->object,
+                       .to_offset = to_offset,
+                       .size_bytes = size_bytes};
+    return size_bytes ? queue(stream, 0, &c) : ANYMAX_OK;
 }

@@ -65,6 +65,26 @@ anymax_status am_vk_alive(am_backend_device *dev) {
     return am_fail(ANYMAX_ERROR_DEVICE_LOST, "vulkan: the device was lost (VK_ERROR_DEVICE_LOST)");
 }
 
+anymax_status am_vk_torn(am_backend_device *dev, const char *what) {
+    atomic_store(&dev->lost, true);
+    return am_fail_torn(what);
+}
+
+VkResult am_vk_strikes(am_backend_device *dev, am_fault kind) {
+    switch (am_fault_strikes(dev->faults, kind)) {
+    case AM_FAULT_NONE:
+        return VK_SUCCESS;
+    case AM_FAULT_COMPILE:
+        return VK_ERROR_INVALID_SHADER_NV;
+    case AM_FAULT_SUBMIT:
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    case AM_FAULT_LOST:
+        return VK_ERROR_DEVICE_LOST;
+    default:
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    }
+}
+
 /* ---------------------------------------------------------------- enumerate */
 
 static anymax_status vk_enumerate(void (*found)(void *user, uint32_t index,
@@ -197,7 +217,8 @@ static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice phys
         extensions[info.enabledExtensionCount++] = "VK_KHR_portability_subset";
     if (dev->facts.keeps_infinities && dev->facts.float_controls_extension)
         extensions[info.enabledExtensionCount++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
-    result = dev->vk.vkCreateDevice(physical, &info, NULL, &dev->device);
+    result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS) result = dev->vk.vkCreateDevice(physical, &info, NULL, &dev->device);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkCreateDevice");
 #define GET_DEVICE(name)                                                     \
     dev->name = (PFN_##name)dev->vk.vkGetDeviceProcAddr(dev->device, #name); \
@@ -247,6 +268,7 @@ static anymax_status vk_open(uint32_t index, const am_device_options *options,
     anymax_status status;
     if (!dev) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "vulkan: out of host memory");
     dev->pretend = options->pretend;
+    dev->faults = options->faults;
     dev->cache_off = options->no_cache;
     atomic_init(&dev->lost, false);
     if (!am_mutex_init(&dev->queue_lock) || !am_mutex_init(&dev->memory_lock) ||
@@ -274,6 +296,8 @@ const am_backend am_vulkan_backend = {
     .memory_destroy = am_vk_memory_destroy,
     .stream_create = am_vk_stream_create,
     .stream_destroy = am_vk_stream_destroy,
+    .row_prepare = am_vk_row_prepare,
+    .product_prepare = am_vk_product_prepare,
     .row = am_vk_row,
     .product = am_vk_product,
     .copy = am_vk_copy,
@@ -281,4 +305,5 @@ const am_backend am_vulkan_backend = {
     .read = am_vk_read,
     .zero = am_vk_zero,
     .sync = am_vk_sync,
+    .together = am_vk_together,
 };

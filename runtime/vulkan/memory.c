@@ -81,10 +81,14 @@ static anymax_status block_create(am_backend_device *dev, uint32_t type, VkDevic
     block->size = size;
     block->holes = whole;
     whole->size = size;
-    result = dev->vkAllocateMemory(dev->device, &info, NULL, &block->memory);
+    result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS)
+        result = dev->vkAllocateMemory(dev->device, &info, NULL, &block->memory);
     if (result == VK_SUCCESS && (type_flags(dev, type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) {
         void *mapped = NULL;
-        result = dev->vkMapMemory(dev->device, block->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
+        result = am_vk_strikes(dev, AM_FAULT_OOM);
+        if (result == VK_SUCCESS)
+            result = dev->vkMapMemory(dev->device, block->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
         block->mapped = mapped;
     }
     if (result != VK_SUCCESS) {
@@ -194,9 +198,12 @@ static anymax_status bind(am_backend_device *dev, am_vk_use use, am_memory *m) {
         return am_fail(ANYMAX_ERROR_DEVICE, "vulkan: the device has no memory type for buffers");
     status = place(dev, &need, (uint32_t)type, m, &at);
     if (status != ANYMAX_OK) return status;
-    result = dev->vkBindBufferMemory(dev->device, m->buffer, m->block->memory, at);
+    result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS)
+        result = dev->vkBindBufferMemory(dev->device, m->buffer, m->block->memory, at);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkBindBufferMemory");
     m->mapped = m->block->mapped ? m->block->mapped + at : NULL;
+    if (use == AM_VK_DEVICE && dev->pretend.no_mapped) m->mapped = NULL;
     m->cached = type_flags(dev, (uint32_t)type) & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     m->coherent = type_flags(dev, (uint32_t)type) & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     return ANYMAX_OK;
@@ -226,7 +233,9 @@ anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t 
     am_mutex_lock(&dev->memory_lock);
     status = use == AM_VK_DEVICE ? account(dev, m->size_bytes, &m->accounted) : ANYMAX_OK;
     if (status == ANYMAX_OK) {
-        result = dev->vkCreateBuffer(dev->device, &info, NULL, &m->buffer);
+        result = am_vk_strikes(dev, AM_FAULT_OOM);
+        if (result == VK_SUCCESS)
+            result = dev->vkCreateBuffer(dev->device, &info, NULL, &m->buffer);
         status =
             result == VK_SUCCESS ? bind(dev, use, m) : am_vk_fail(dev, result, "vkCreateBuffer");
     }
@@ -249,8 +258,9 @@ static void release_range(am_backend_device *dev, am_memory *m) {
     am_vk_block *block = m->block;
     block_give(block, m->block_offset, m->block_size);
     if (block->used) return;
-    /* One empty block of the common size is kept, against allocating at every turn of a loop. */
-    if (block->size == BLOCK_BYTES) {
+    /* One empty block of the common size is kept, against allocating at every turn of a loop;
+     * but none that has lost a hole. */
+    if (block->size == BLOCK_BYTES && block->holes && block->holes->size == block->size) {
         bool other = false;
         for (am_vk_block *b = dev->blocks; b; b = b->next)
             other |= b != block && b->type == block->type && b->used == 0 && b->size == BLOCK_BYTES;

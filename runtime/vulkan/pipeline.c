@@ -68,7 +68,8 @@ static anymax_status module_create(am_backend_device *dev, uint32_t index, VkSha
         info.codeSize = declare_infinities(info.pCode, file->size / 4, patched) * 4;
         info.pCode = patched;
     }
-    result = dev->vkCreateShaderModule(dev->device, &info, NULL, out);
+    result = am_vk_strikes(dev, AM_FAULT_COMPILE);
+    if (result == VK_SUCCESS) result = dev->vkCreateShaderModule(dev->device, &info, NULL, out);
     am_free(patched);
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "vkCreateShaderModule");
 }
@@ -151,9 +152,10 @@ static anymax_status cache_open(am_backend_device *dev) {
     const char *key = dev->cache_key.name;
     void *data = NULL;
     size_t size = 0;
+    const VkResult struck = am_vk_strikes(dev, AM_FAULT_OOM);
     VkResult result = VK_ERROR_UNKNOWN;
     dev->cache_key = am_vk_cache_key(&dev->facts);
-    if (!dev->cache_off) data = am_cache_read(key, &size);
+    if (!dev->cache_off && struck == VK_SUCCESS) data = am_cache_read(key, &size);
     if (data && am_vk_cache_fits(&dev->facts.properties, data, size)) {
         info.initialDataSize = size;
         info.pInitialData = data;
@@ -164,7 +166,9 @@ static anymax_status cache_open(am_backend_device *dev) {
     if (result != VK_SUCCESS) {
         info.initialDataSize = 0;
         info.pInitialData = NULL;
-        result = dev->vkCreatePipelineCache(dev->device, &info, NULL, &dev->cache);
+        result = struck;
+        if (result == VK_SUCCESS)
+            result = dev->vkCreatePipelineCache(dev->device, &info, NULL, &dev->cache);
     }
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "vkCreatePipelineCache");
 }
@@ -188,9 +192,13 @@ static anymax_status layouts_open(am_backend_device *dev) {
     VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                          .setLayoutCount = 1,
                                          .pSetLayouts = &dev->set_layout};
-    VkResult result = dev->vkCreateDescriptorSetLayout(dev->device, &set, NULL, &dev->set_layout);
+    VkResult result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS)
+        result = dev->vkCreateDescriptorSetLayout(dev->device, &set, NULL, &dev->set_layout);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkCreateDescriptorSetLayout");
-    result = dev->vkCreatePipelineLayout(dev->device, &layout, NULL, &dev->layout);
+    result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS)
+        result = dev->vkCreatePipelineLayout(dev->device, &layout, NULL, &dev->layout);
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "vkCreatePipelineLayout");
 }
 
@@ -272,7 +280,9 @@ static anymax_status pipeline_create(am_backend_device *dev, const am_vk_key *ke
     }
     for (uint32_t i = 0; i < AM_VK_SPECS; i++)
         entries[i] = (VkSpecializationMapEntry){.constantID = i, .offset = 4 * i, .size = 4};
-    result = dev->vkCreateComputePipelines(dev->device, dev->cache, 1, &info, NULL, out);
+    result = am_vk_strikes(dev, AM_FAULT_COMPILE);
+    if (result == VK_SUCCESS)
+        result = dev->vkCreateComputePipelines(dev->device, dev->cache, 1, &info, NULL, out);
     return result == VK_SUCCESS ? ANYMAX_OK : am_vk_fail(dev, result, "vkCreateComputePipelines");
 }
 

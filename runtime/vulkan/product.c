@@ -88,21 +88,26 @@ static anymax_status run_all(am_backend_stream *stream, am_vk_dispatch *d, const
 }
 
 /* Turns of a loop are limited on some devices: a long sum is then made in pieces, which add to c.
- */
+ * Terms of a piece. */
+static int32_t terms(const am_backend_device *dev, const am_product_args *a, bool tiled) {
+    int32_t most = a->k;
+    if (dev->trips) most = least(a->k, (int64_t)dev->trips / 2 * (tiled ? 1 : DEPTH));
+    return most < 1 ? 1 : most;
+}
+
+static anymax_status get_pipeline(am_backend_device *dev, am_vk_key *key, bool accumulate,
+                                  VkPipeline *out) {
+    key->spec[6] = accumulate;
+    return am_vk_pipeline_get(dev, key, out);
+}
+
 static anymax_status run_pieces(am_backend_stream *stream, am_vk_dispatch *d, am_vk_key *key,
                                 am_product_args a, bool tiled, int32_t items) {
     am_backend_device *dev = am_vk_stream_device(stream);
-    int32_t left = a.k, most = a.k;
-    if (dev->trips) most = least(a.k, (int64_t)dev->trips / 2 * (tiled ? 1 : DEPTH));
-    if (most < 1) most = 1;
-    if (most < a.k && am_nibble(a.types, 2) != AM_F32)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED,
-                       "vulkan: a sum over %d terms into 16-bit elements takes too many turns here",
-                       a.k);
+    int32_t left = a.k;
+    const int32_t most = terms(dev, &a, tiled);
     do {
-        anymax_status status;
-        key->spec[6] = a.accumulate != 0;
-        status = am_vk_pipeline_get(dev, key, &d->pipeline);
+        anymax_status status = get_pipeline(dev, key, a.accumulate != 0, &d->pipeline);
         a.k = least(left, most);
         if (status == ANYMAX_OK) status = run_all(stream, d, &a, tiled, items);
         if (status != ANYMAX_OK) return status;
@@ -114,36 +119,71 @@ static anymax_status run_pieces(am_backend_stream *stream, am_vk_dispatch *d, am
     return ANYMAX_OK;
 }
 
-anymax_status am_vk_product(am_backend_stream *stream, const am_product_launch *launch) {
-    am_backend_device *dev = am_vk_stream_device(stream);
+static bool is_tiled(const am_backend_device *dev) {
+    return !dev->cpu_shape && dev->max_items >= ITEMS && dev->shared_bytes >= SHARED_BYTES;
+}
+
+static int32_t group_items(const am_backend_device *dev) {
+    return is_tiled(dev) ? ITEMS : least(dev->max_items, 8);
+}
+
+/* Key and bindings of a launch, and all its pipelines. */
+static anymax_status make_ready(am_backend_device *dev, const am_product_launch *launch,
+                                am_vk_key *key, am_vk_dispatch *d) {
     const am_product_args *a = &launch->args;
-    bool tiled = !dev->cpu_shape && dev->max_items >= ITEMS && dev->shared_bytes >= SHARED_BYTES;
-    int32_t items = tiled ? ITEMS : least(dev->max_items, 8);
-    am_vk_dispatch d;
-    am_vk_key key;
-    if (a->m <= a->row0 || a->n <= 0 || a->batch <= 0) return ANYMAX_OK;
+    const bool pieces = terms(dev, a, is_tiled(dev)) < a->k;
+    anymax_status status;
     if (dev->product_module < 0)
         return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for product");
-    memset(&key, 0, sizeof key);
-    memset(&d, 0, sizeof d);
-    key.module = (uint32_t)dev->product_module;
-    key.spec[0] = (uint32_t)items;
-    key.spec[1] = a->types[0];
-    key.spec[3] = a->binds[0];
-    key.spec[5] = tiled;
-    key.spec[7] = DEPTH;
+    if (pieces && am_nibble(a->types, 2) != AM_F32)
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                       "vulkan: a sum over %d terms into 16-bit elements takes too many turns here",
+                       a->k);
+    memset(key, 0, sizeof *key);
+    memset(d, 0, sizeof *d);
+    key->module = (uint32_t)dev->product_module;
+    key->spec[0] = (uint32_t)group_items(dev);
+    key->spec[1] = a->types[0];
+    key->spec[3] = a->binds[0];
+    key->spec[5] = is_tiled(dev);
+    key->spec[7] = DEPTH;
     for (int s = 0; s < 3; s++) {
         const am_binding *b = &launch->binding[s];
         uint32_t at = am_nibble(a->binds, s);
         if (at >= dev->bindings)
             return am_fail(ANYMAX_ERROR_UNSUPPORTED,
                            "vulkan: product needs more than %u storage buffers", dev->bindings);
-        if (!d.binding[at].memory) {
-            d.binding[at] = *b;
+        if (!d->binding[at].memory) {
+            d->binding[at] = *b;
         } else {
-            if (d.binding[at].span_bytes < b->span_bytes) d.binding[at].span_bytes = b->span_bytes;
-            d.binding[at].written |= b->written;
+            if (d->binding[at].span_bytes < b->span_bytes)
+                d->binding[at].span_bytes = b->span_bytes;
+            d->binding[at].written |= b->written;
         }
     }
-    return run_pieces(stream, &d, &key, *a, tiled, items);
+    status = get_pipeline(dev, key, a->accumulate != 0, &d->pipeline);
+    return status == ANYMAX_OK && pieces ? get_pipeline(dev, key, true, &d->pipeline) : status;
+}
+
+static bool nothing_to_do(const am_product_args *a) {
+    return a->m <= a->row0 || a->n <= 0 || a->batch <= 0;
+}
+
+anymax_status am_vk_product_prepare(am_backend_stream *stream, const am_product_launch *launch) {
+    am_vk_dispatch d;
+    am_vk_key key;
+    if (nothing_to_do(&launch->args)) return ANYMAX_OK;
+    return make_ready(am_vk_stream_device(stream), launch, &key, &d);
+}
+
+anymax_status am_vk_product(am_backend_stream *stream, const am_product_launch *launch) {
+    am_backend_device *dev = am_vk_stream_device(stream);
+    am_vk_dispatch d;
+    am_vk_key key;
+    anymax_status status;
+    if (nothing_to_do(&launch->args)) return ANYMAX_OK;
+    status = make_ready(dev, launch, &key, &d);
+    return status == ANYMAX_OK
+               ? run_pieces(stream, &d, &key, launch->args, is_tiled(dev), group_items(dev))
+               : status;
 }

@@ -64,24 +64,44 @@ static void skip_parts(const am_program *program, am_row_args *a, int32_t parts)
             a->tensor[s].offset += parts * a->part_len * a->tensor[s].step;
 }
 
+static bool nothing_to_do(const am_row_args *a) {
+    return a->rows <= a->row0 || a->n <= 0 || a->parts <= 0;
+}
+
+/* Shape, bindings and pipeline of a launch. */
+static anymax_status make_ready(am_backend_device *dev, const am_row_launch *launch,
+                                am_vk_shape *shape, am_vk_dispatch *d) {
+    const am_program *program = &am_program_table[launch->program];
+    am_vk_key key;
+    anymax_status status;
+    if (dev->row_modules[launch->program] < 0)
+        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s",
+                       program->name);
+    am_vk_choose_shape(dev, program, &launch->args, (uint32_t)launch->rows, shape);
+    make_key(dev, launch, shape, &key);
+    memset(d, 0, sizeof *d);
+    status = gather_bindings(dev, launch, d);
+    return status == ANYMAX_OK ? am_vk_pipeline_get(dev, &key, &d->pipeline) : status;
+}
+
+anymax_status am_vk_row_prepare(am_backend_stream *stream, const am_row_launch *launch) {
+    am_vk_shape shape;
+    am_vk_dispatch d;
+    if (nothing_to_do(&launch->args)) return ANYMAX_OK;
+    return make_ready(am_vk_stream_device(stream), launch, &shape, &d);
+}
+
 anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) {
     am_backend_device *dev = am_vk_stream_device(stream);
     const am_program *program = &am_program_table[launch->program];
     am_vk_dispatch d;
     am_row_args a = launch->args;
     am_vk_shape shape;
-    am_vk_key key;
     int64_t held, most;
     anymax_status status;
-    if (a.rows <= a.row0 || a.n <= 0 || a.parts <= 0) return ANYMAX_OK;
-    if (dev->row_modules[launch->program] < 0)
-        return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s",
-                       program->name);
-    am_vk_choose_shape(dev, program, &a, (uint32_t)launch->rows, &shape);
-    make_key(dev, launch, &shape, &key);
-    memset(&d, 0, sizeof d);
-    status = gather_bindings(dev, launch, &d);
-    if (status == ANYMAX_OK) status = am_vk_pipeline_get(dev, &key, &d.pipeline);
+    if (nothing_to_do(&a)) return ANYMAX_OK;
+    status = make_ready(dev, launch, &shape, &d);
+    if (status != ANYMAX_OK) return status;
     a.lanes = (int32_t)shape.lanes;
     a.across = shape.across;
     a.stages = shape.stages;

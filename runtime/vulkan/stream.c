@@ -7,23 +7,40 @@
 
 /* ---------------------------------------------------------------- batches */
 
-/* Waits for a submitted batch and hands out what it read. */
+/* What a batch was to do, or to read, will not be done. */
+static anymax_status drop(am_backend_stream *stream, am_vk_batch *batch, VkResult result,
+                          const char *what) {
+    batch->reads = 0;
+    stream->dropped = result;
+    return am_vk_fail(stream->dev, result, what);
+}
+
+static VkResult wait(am_backend_device *dev, const am_vk_batch *batch) {
+    VkResult result = am_vk_strikes(dev, AM_FAULT_SUBMIT);
+    if (result != VK_SUCCESS) return result;
+    return dev->vkWaitForFences(dev->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
+}
+
+/* Before the host reads what the device wrote. */
+VkResult am_vk_invalidate(am_backend_device *dev, const am_memory *memory) {
+    VkMappedMemoryRange range = am_vk_whole_range(memory);
+    VkResult result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result != VK_SUCCESS || memory->coherent) return result;
+    return dev->vkInvalidateMappedMemoryRanges(dev->device, 1, &range);
+}
+
+/* Waits for a submitted batch and hands out what it read. A batch that cannot be waited for stays
+ * submitted, as its objects may be in use. */
 anymax_status am_vk_batch_finish(am_backend_stream *stream, am_vk_batch *batch) {
     am_backend_device *dev = stream->dev;
     VkResult result;
     if (!batch->submitted) return ANYMAX_OK;
-    result = dev->vkWaitForFences(dev->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
-    if (result == VK_SUCCESS) result = dev->vkResetFences(dev->device, 1, &batch->fence);
+    result = wait(dev, batch);
+    if (result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST) result = wait(dev, batch);
+    if (result != VK_SUCCESS) return drop(stream, batch, result, "vkWaitForFences");
     batch->submitted = false;
-    if (result != VK_SUCCESS) {
-        batch->reads = 0;
-        return am_vk_fail(dev, result, "vkWaitForFences");
-    }
-    if (batch->reads && !batch->down->coherent) {
-        VkMappedMemoryRange range = am_vk_whole_range(batch->down);
-        result = dev->vkInvalidateMappedMemoryRanges(dev->device, 1, &range);
-        if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkInvalidateMappedMemoryRanges");
-    }
+    if (batch->reads) result = am_vk_invalidate(dev, batch->down);
+    if (result != VK_SUCCESS) return drop(stream, batch, result, "vkInvalidateMappedMemoryRanges");
     for (uint32_t i = 0; i < batch->reads; i++)
         memcpy(batch->read[i].data, batch->down->mapped + batch->read[i].offset,
                batch->read[i].size);
@@ -67,12 +84,14 @@ anymax_status am_vk_batch_open(am_backend_stream *stream, uint64_t work, am_vk_b
     if (!stream->recording) {
         status = am_vk_batch_finish(stream, batch);
         if (status != ANYMAX_OK) return status;
-        result = dev->vkResetCommandBuffer(batch->commands, 0);
+        result = am_vk_strikes(dev, AM_FAULT_OOM);
+        if (result == VK_SUCCESS) result = dev->vkResetCommandBuffer(batch->commands, 0);
         if (result == VK_SUCCESS) result = dev->vkBeginCommandBuffer(batch->commands, &begin);
         if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkBeginCommandBuffer");
         batch->commands_used = batch->sets_used = batch->args_used = 0;
         batch->work = 0;
         batch->up_used = batch->down_used = 0;
+        batch->tears = stream->together;
         /* Another stream may have been at the same memory. */
         everything_barrier(dev, batch->commands);
         stream->range_count = 0;
@@ -84,12 +103,33 @@ anymax_status am_vk_batch_open(am_backend_stream *stream, uint64_t work, am_vk_b
     return ANYMAX_OK;
 }
 
-anymax_status am_vk_submit(am_backend_stream *stream) {
-    am_backend_device *dev = stream->dev;
-    am_vk_batch *batch = &stream->batch[stream->current];
+static VkResult offer(am_backend_device *dev, const am_vk_batch *batch) {
     VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                          .commandBufferCount = 1,
                          .pCommandBuffers = &batch->commands};
+    VkResult result = am_vk_strikes(dev, AM_FAULT_SUBMIT);
+    if (result == VK_SUCCESS) result = dev->vkResetFences(dev->device, 1, &batch->fence);
+    if (result != VK_SUCCESS) return result;
+    am_mutex_lock(&dev->queue_lock); /* a queue is used by one thread at a time */
+    result = dev->vkQueueSubmit(dev->queue, 1, &info, batch->fence);
+    am_mutex_unlock(&dev->queue_lock);
+    return result;
+}
+
+/* The batches that were submitted, oldest first, so that reads arrive in order. */
+static anymax_status finish_all(am_backend_stream *stream) {
+    anymax_status status = ANYMAX_OK;
+    for (uint32_t i = 0; i < AM_VK_BATCHES; i++) {
+        anymax_status one =
+            am_vk_batch_finish(stream, &stream->batch[(stream->current + i) % AM_VK_BATCHES]);
+        if (status == ANYMAX_OK) status = one;
+    }
+    return status;
+}
+
+anymax_status am_vk_submit(am_backend_stream *stream) {
+    am_backend_device *dev = stream->dev;
+    am_vk_batch *batch = &stream->batch[stream->current];
     VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                .srcAccessMask =
                                    VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -101,35 +141,51 @@ anymax_status am_vk_submit(am_backend_stream *stream) {
     dev->vkCmdPipelineBarrier(batch->commands,
                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
                               VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
-    result = dev->vkEndCommandBuffer(batch->commands);
+    result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS) result = dev->vkEndCommandBuffer(batch->commands);
     if (result == VK_SUCCESS) {
-        am_mutex_lock(&dev->queue_lock); /* a queue is used by one thread at a time */
-        result = dev->vkQueueSubmit(dev->queue, 1, &info, batch->fence);
-        am_mutex_unlock(&dev->queue_lock);
+        /* A batch that is refused is as it was, and is offered again when nothing else runs. */
+        result = offer(dev, batch);
+        if (result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST &&
+            finish_all(stream) == ANYMAX_OK)
+            result = offer(dev, batch);
     }
     if (result != VK_SUCCESS) {
-        batch->reads = 0;
-        return am_vk_fail(dev, result, "vkQueueSubmit");
+        anymax_status status = drop(stream, batch, result, "vkQueueSubmit");
+        return status != ANYMAX_ERROR_DEVICE_LOST && batch->tears ? am_vk_torn(dev, "vulkan")
+                                                                  : status;
     }
     batch->submitted = true;
     stream->current = (stream->current + 1) % AM_VK_BATCHES;
     return ANYMAX_OK;
 }
 
-/* Oldest first, so that reads arrive in order. */
 anymax_status am_vk_drain(am_backend_stream *stream) {
-    anymax_status status = am_vk_submit(stream);
+    anymax_status status = am_vk_submit(stream), finished = finish_all(stream);
+    return status == ANYMAX_OK ? finished : status;
+}
+
+void am_vk_quiesce(am_backend_stream *stream) {
+    am_backend_device *dev = stream->dev;
     for (uint32_t i = 0; i < AM_VK_BATCHES; i++) {
-        anymax_status one =
-            am_vk_batch_finish(stream, &stream->batch[(stream->current + i) % AM_VK_BATCHES]);
-        if (status == ANYMAX_OK) status = one;
+        am_vk_batch *batch = &stream->batch[i];
+        if (batch->submitted)
+            dev->vkWaitForFences(dev->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
+        batch->reads = 0;
+        batch->submitted = false;
     }
-    return status;
+}
+
+void am_vk_together(am_backend_stream *stream, bool on) {
+    stream->together = on;
 }
 
 anymax_status am_vk_sync(am_backend_stream *stream) {
     anymax_status status = am_vk_drain(stream);
     if (status == ANYMAX_OK) status = am_vk_alive(stream->dev);
+    if (status == ANYMAX_OK && stream->dropped != VK_SUCCESS)
+        status = am_vk_fail(stream->dev, stream->dropped, "work was dropped");
+    stream->dropped = VK_SUCCESS;
     if (status == ANYMAX_OK) am_vk_cache_save(stream->dev, true);
     return status;
 }
@@ -204,7 +260,10 @@ anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispa
     VkDescriptorSet set;
     uint32_t offset;
     anymax_status status = am_vk_batch_open(stream, dispatch->work, &batch);
-    if (status != ANYMAX_OK) return status;
+    if (status != ANYMAX_OK)
+        return dispatch->follows && status != ANYMAX_ERROR_DEVICE_LOST ? am_vk_torn(dev, "vulkan")
+                                                                       : status;
+    if (dispatch->follows && !batch->sets_used) batch->tears = true;
     if (dispatch->follows && batch->sets_used)
         set = batch->sets[batch->sets_used - 1];
     else
@@ -249,9 +308,12 @@ static anymax_status batch_create(am_backend_stream *stream, am_vk_batch *batch)
         status = am_vk_memory_create(dev, AM_VK_DOWNLOAD, AM_VK_DOWN_BYTES, &batch->down);
     if (status != ANYMAX_OK) return status;
     for (uint32_t i = 0; i < AM_VK_BATCH_COMMANDS; i++) layouts[i] = dev->set_layout;
-    result = dev->vkCreateFence(dev->device, &fence, NULL, &batch->fence);
+    result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS) result = dev->vkCreateFence(dev->device, &fence, NULL, &batch->fence);
+    if (result == VK_SUCCESS) result = am_vk_strikes(dev, AM_FAULT_OOM);
     if (result == VK_SUCCESS)
         result = dev->vkAllocateCommandBuffers(dev->device, &commands, &batch->commands);
+    if (result == VK_SUCCESS) result = am_vk_strikes(dev, AM_FAULT_OOM);
     if (result == VK_SUCCESS)
         result = dev->vkAllocateDescriptorSets(dev->device, &sets, batch->sets);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "a stream's objects");
@@ -282,7 +344,10 @@ static anymax_status pools_create(am_backend_stream *stream) {
                                               .maxSets = sets,
                                               .poolSizeCount = 2,
                                               .pPoolSizes = sizes};
-    VkResult result = dev->vkCreateCommandPool(dev->device, &commands, NULL, &stream->command_pool);
+    VkResult result = am_vk_strikes(dev, AM_FAULT_OOM);
+    if (result == VK_SUCCESS)
+        result = dev->vkCreateCommandPool(dev->device, &commands, NULL, &stream->command_pool);
+    if (result == VK_SUCCESS) result = am_vk_strikes(dev, AM_FAULT_OOM);
     if (result == VK_SUCCESS)
         result =
             dev->vkCreateDescriptorPool(dev->device, &descriptors, NULL, &stream->descriptor_pool);
@@ -311,7 +376,7 @@ void am_vk_stream_destroy(am_backend_stream *stream) {
     am_backend_device *dev;
     if (!stream) return;
     dev = stream->dev;
-    am_vk_drain(stream);
+    am_vk_quiesce(stream);
     for (uint32_t i = 0; i < AM_VK_BATCHES; i++) {
         if (stream->batch[i].fence) dev->vkDestroyFence(dev->device, stream->batch[i].fence, NULL);
         am_vk_memory_destroy(dev, stream->batch[i].up);

@@ -27,6 +27,7 @@ typedef struct am_vk_batch {
     uint32_t commands_used, sets_used, args_used, reads;
     uint64_t work; /* that its commands ask for */
     size_t up_used, down_used;
+    bool tears; /* begins in the middle of what belongs together */
     bool submitted;
 } am_vk_batch;
 
@@ -45,17 +46,22 @@ struct am_backend_stream {
     bool recording;
     am_vk_range range[AM_VK_RANGES]; /* that copies touched since the last barrier */
     uint32_t range_count;
-    bool dispatched; /* since the last barrier */
+    bool dispatched;  /* since the last barrier */
+    bool together;    /* what is recorded belongs to what was recorded before */
+    VkResult dropped; /* why recorded work or reads were dropped, for the next sync */
 };
 
 anymax_status am_vk_batch_open(am_backend_stream *stream, uint64_t work, am_vk_batch **out);
 anymax_status am_vk_batch_finish(am_backend_stream *stream, am_vk_batch *batch);
 anymax_status am_vk_submit(am_backend_stream *stream);
 anymax_status am_vk_drain(am_backend_stream *stream);
+/* Waits for the device whatever goes wrong; reads are dropped. */
+void am_vk_quiesce(am_backend_stream *stream);
 bool am_vk_idle(const am_backend_stream *stream);
 void am_vk_order(am_backend_stream *stream, VkCommandBuffer commands, const am_vk_range *ranges,
                  uint32_t count);
 
+VkResult am_vk_invalidate(am_backend_device *dev, const am_memory *memory);
 /* All mapped memory of the block that holds a buffer (memory.c). */
 VkMappedMemoryRange am_vk_whole_range(const am_memory *memory);
 

@@ -47,6 +47,7 @@ anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_off
 anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
                           const void *data, size_t size_bytes) {
     const uint8_t *from = data;
+    const bool together = stream->together;
     anymax_status status = am_vk_alive(stream->dev);
     if (status != ANYMAX_OK) return status;
     /* What the host writes before a submission, the submission sees. */
@@ -62,7 +63,7 @@ anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_of
             status = am_vk_submit(stream);
             if (status == ANYMAX_OK) status = am_vk_batch_open(stream, am_copy_work(size), &batch);
         }
-        if (status != ANYMAX_OK) return status;
+        if (status != ANYMAX_OK) break;
         memcpy(batch->up->mapped + AM_VK_UP_OFFSET + batch->up_used, from, size);
         record_copy(stream, batch, to, to_offset, batch->up, AM_VK_UP_OFFSET + batch->up_used,
                     size);
@@ -70,13 +71,40 @@ anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_of
         from += size;
         to_offset += size;
         size_bytes -= size;
+        stream->together = true;
     }
-    return ANYMAX_OK;
+    stream->together = together;
+    if (status != ANYMAX_OK && status != ANYMAX_ERROR_DEVICE_LOST && from != data)
+        return am_vk_torn(stream->dev, "vulkan");
+    return status;
+}
+
+/* What no ring holds goes through memory of its own: `data` is filled as a whole, or not at all. */
+static anymax_status read_large(am_backend_stream *stream, am_memory *from, size_t from_offset,
+                                void *data, size_t size_bytes) {
+    am_backend_device *dev = stream->dev;
+    am_memory *down = NULL;
+    am_vk_batch *batch;
+    anymax_status status = am_vk_memory_create(dev, AM_VK_DOWNLOAD, size_bytes, &down);
+    if (status == ANYMAX_OK) status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
+    if (status == ANYMAX_OK) {
+        record_copy(stream, batch, down, 0, from, from_offset, size_bytes);
+        status = am_vk_drain(stream);
+        if (status != ANYMAX_OK) am_vk_quiesce(stream); /* it may be at work in `down` */
+    }
+    if (status == ANYMAX_OK) {
+        VkResult result = am_vk_invalidate(dev, down);
+        if (result != VK_SUCCESS)
+            status = am_vk_fail(dev, result, "vkInvalidateMappedMemoryRanges");
+    }
+    if (status == ANYMAX_OK) memcpy(data, down->mapped, size_bytes);
+    am_vk_memory_destroy(dev, down);
+    return status;
 }
 
 anymax_status am_vk_read(am_backend_stream *stream, am_memory *from, size_t from_offset, void *data,
                          size_t size_bytes) {
-    uint8_t *to = data;
+    am_vk_batch *batch;
     anymax_status status = am_vk_alive(stream->dev);
     if (status != ANYMAX_OK) return status;
     if (from->mapped && from->cached && from->coherent &&
@@ -85,23 +113,20 @@ anymax_status am_vk_read(am_backend_stream *stream, am_memory *from, size_t from
         if (status == ANYMAX_OK) memcpy(data, from->mapped + from_offset, size_bytes);
         return status;
     }
-    while (size_bytes > 0) {
-        am_vk_batch *batch;
-        size_t size = size_bytes < AM_VK_DOWN_BYTES ? size_bytes : AM_VK_DOWN_BYTES;
-        status = am_vk_batch_open(stream, am_copy_work(size), &batch);
-        if (status == ANYMAX_OK && AM_VK_DOWN_BYTES - batch->down_used < size) {
-            status = am_vk_submit(stream);
-            if (status == ANYMAX_OK) status = am_vk_batch_open(stream, am_copy_work(size), &batch);
-        }
-        if (status != ANYMAX_OK) return status;
-        record_copy(stream, batch, batch->down, batch->down_used, from, from_offset, size);
-        batch->read[batch->reads].data = to;
-        batch->read[batch->reads].offset = batch->down_used;
-        batch->read[batch->reads++].size = size;
-        batch->down_used += size;
-        to += size;
-        from_offset += size;
-        size_bytes -= size;
+    if (size_bytes == 0) return ANYMAX_OK;
+    if (size_bytes > AM_VK_DOWN_BYTES)
+        return read_large(stream, from, from_offset, data, size_bytes);
+    status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
+    if (status == ANYMAX_OK && AM_VK_DOWN_BYTES - batch->down_used < size_bytes) {
+        status = am_vk_submit(stream);
+        if (status == ANYMAX_OK)
+            status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
     }
+    if (status != ANYMAX_OK) return status;
+    record_copy(stream, batch, batch->down, batch->down_used, from, from_offset, size_bytes);
+    batch->read[batch->reads].data = data;
+    batch->read[batch->reads].offset = batch->down_used;
+    batch->read[batch->reads++].size = size_bytes;
+    batch->down_used += size_bytes;
     return ANYMAX_OK;
 }

@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "embedded.h"
 #include "error.h"
+#include "fault.h"
 #include "os.h"
 #include "probe.h"
 
@@ -115,6 +116,7 @@ struct am_backend_device {
     AM_VK_DEVICE_FUNCTIONS(AM_VK_MEMBER_DEVICE)
     am_vk_facts facts;
     am_pretend pretend;
+    am_faults *faults;
     am_limits limits;
     VkDevice device;
     VkQueue queue;
@@ -148,6 +150,10 @@ struct am_backend_device {
 /* Translates a driver's code; its name stays in the message. Device loss sticks to the device. */
 anymax_status am_vk_fail(am_backend_device *dev, VkResult result, const char *what);
 anymax_status am_vk_alive(am_backend_device *dev);
+/* The last failure came after a part of `what` had run: the device counts as lost. */
+anymax_status am_vk_torn(am_backend_device *dev, const char *what);
+/* What a fault on purpose makes of a call: what the driver is to have answered. */
+VkResult am_vk_strikes(am_backend_device *dev, am_fault kind);
 
 anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t size_bytes,
                                   am_memory **out_memory);
@@ -192,7 +198,10 @@ anymax_status am_vk_read(am_backend_stream *stream, am_memory *from, size_t from
 anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_offset,
                          size_t size_bytes);
 anymax_status am_vk_sync(am_backend_stream *stream);
+void am_vk_together(am_backend_stream *stream, bool on);
 
+anymax_status am_vk_row_prepare(am_backend_stream *stream, const am_row_launch *launch);
+anymax_status am_vk_product_prepare(am_backend_stream *stream, const am_product_launch *launch);
 anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch);
 anymax_status am_vk_product(am_backend_stream *stream, const am_product_launch *launch);
 

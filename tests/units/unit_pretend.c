@@ -39,6 +39,9 @@ static const struct {
     {"level=v3", {.level = AM_LEVEL_V3}},
     {"level=v4", {.level = AM_LEVEL_V4}},
     {"level=neon", {.level = AM_LEVEL_NEON}},
+    {"mapped=0", {.no_mapped = true}},
+    {"oom=3,times=2", {.oom = 3, .times = 2}},
+    {"compile=1,submit=2,lost=3", {.compile = 1, .submit = 2, .lost = 3}},
     {"groups=1,groups=2", {.groups = 2}}, /* the last one counts */
 };
 
@@ -62,6 +65,12 @@ START_TEST(is_taken) {
     ck_assert_uint_eq(got.alloc_bytes, want->alloc_bytes);
     ck_assert_uint_eq(got.memory_bytes, want->memory_bytes);
     ck_assert_uint_eq(got.work, want->work);
+    ck_assert_int_eq(got.no_mapped, want->no_mapped);
+    ck_assert_uint_eq(got.oom, want->oom);
+    ck_assert_uint_eq(got.compile, want->compile);
+    ck_assert_uint_eq(got.submit, want->submit);
+    ck_assert_uint_eq(got.lost, want->lost);
+    ck_assert_uint_eq(got.times, want->times);
     ck_assert_int_eq(got.shape, want->shape);
     ck_assert_int_eq(got.skeleton, want->skeleton);
     ck_assert_int_eq(got.reduce, want->reduce);
@@ -96,6 +105,9 @@ static const struct {
     {"range=99999999999999999999", "range is a number of bytes"},
     {"subgroup=3", "subgroup is a power of two, or none"},
     {"storage16=2", "storage16 is 0 or 1"},
+    {"mapped=2", "mapped is 0 or 1"},
+    {"oom=", "oom is a whole number"},
+    {"lost=1k", "lost is a whole number"},
     {"shape=fpga", "shape is cpu|gpu"},
     {"shape=cpu|gpu", "shape is cpu|gpu"},
     {"skeleton=chi", "skeleton is short|chip|stream|split|across"},
