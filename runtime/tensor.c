@@ -113,8 +113,9 @@ bool am_tensor_overlap(const am_checked *a, const am_checked *b) {
     return common == 0 || !apart(a, b, common);
 }
 
-/* Whether two index tuples could name one element: dimensions sorted by stride must each step over
- * all that the smaller ones reach. */
+/* Whether two index tuples could name one element of a tensor that has some, and whose reach has
+ * been found to fit: dimensions sorted by stride must each step over all that the smaller ones
+ * reach. */
 static bool repeats(const anymax_tensor *t) {
     bool done[ANYMAX_MAX_RANK] = {false};
     int64_t reach = 0;
@@ -167,7 +168,7 @@ static anymax_status check_shape(const char *op, const char *name, anymax_tensor
         last += reach;
     }
     t->strided = true;
-    if (output && repeats(t))
+    if (output && count && repeats(t))
         return am_fail(ANYMAX_ERROR_INVALID, "%s: elements of output %s overlap one another", op,
                        name);
     out->count = count;
@@ -209,6 +210,8 @@ anymax_status am_tensor_check(const anymax_device *device, const char *op, const
                            op, name, t->offset_bytes + out->span_bytes, t->buffer->size_bytes);
     } else if (!t->data && out->count) {
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has neither a buffer nor data", op, name);
+    } else if (out->span_bytes > UINTPTR_MAX - (uintptr_t)t->data) {
+        return am_fail(ANYMAX_ERROR_INVALID, "%s: %s ends beyond the last address", op, name);
     }
     if ((t->offset_bytes + (uintptr_t)t->data) % size) /* no data with a buffer */
         return am_fail(ANYMAX_ERROR_INVALID,

@@ -88,7 +88,16 @@ static anymax_status run(anymax_stream *stream, const anymax_infonce *d, const a
         loss = am_plan_output(plan, "loss", a->loss);
         lse = am_plan_output(plan, "lse", a->lse);
     }
-    if (negative >= 0 && am_plan_ok(plan)) size[1] += am_plan_shape(plan, negative)[0];
+    if (negative >= 0 && am_plan_ok(plan)) {
+        /* Vectors without elements can be more in number than any memory has room for. */
+        if (am_plan_shape(plan, negative)[0] > INT64_MAX - batch)
+            am_plan_fail(plan,
+                         am_fail(ANYMAX_ERROR_INVALID,
+                                 "infonce_loss: %lld keys and %lld negatives are too many",
+                                 (long long)batch, (long long)am_plan_shape(plan, negative)[0]));
+        else
+            size[1] += am_plan_shape(plan, negative)[0];
+    }
     q = units(plan, query, d->plain_dot);
     k = units(plan, key, d->plain_dot);
     n = units(plan, negative, d->plain_dot);

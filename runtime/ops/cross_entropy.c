@@ -201,7 +201,8 @@ static anymax_status read_reduction(const am_call *call, anymax_reduction *out) 
             return ANYMAX_OK;
         }
     return text ? am_fail(ANYMAX_ERROR_INVALID,
-                          "%s: reduction is \"%.99s\"; it must be none, sum or mean", call->op, text)
+                          "%s: reduction is \"%.99s\"; it must be none, sum or mean", call->op,
+                          text)
                 : ANYMAX_OK;
 }
 
