@@ -12,10 +12,10 @@ static const char *type_name(anymax_device_type type) {
 }
 
 typedef struct listing {
-    cmd_table table;
+    cmd_table table, drivers;
     cJSON *array; /* NULL: for people */
     size_t missing;
-    char reasons[16][256];
+    char reasons[16][1100];
 } listing;
 
 static void add_json(cJSON *array, const anymax_device_info *info) {
@@ -27,6 +27,7 @@ static void add_json(cJSON *array, const anymax_device_info *info) {
     cJSON_AddStringToObject(d, "driver", info->driver);
     cJSON_AddStringToObject(d, "loader", info->loader);
     cJSON_AddStringToObject(d, "uuid", info->uuid);
+    cJSON_AddStringToObject(d, "probe", info->probe);
     cJSON_AddNumberToObject(d, "vendor", info->vendor);
     cJSON_AddNumberToObject(d, "compute_units", info->compute_units);
     cJSON_AddNumberToObject(d, "memory_bytes", (double)info->memory_bytes);
@@ -34,6 +35,20 @@ static void add_json(cJSON *array, const anymax_device_info *info) {
     cJSON_AddNumberToObject(d, "max_binding_bytes", (double)info->max_binding_bytes);
     cJSON_AddBoolToObject(d, "storage16", info->storage16);
     cJSON_AddItemToArray(array, d);
+}
+
+static void add_rows(listing *list, const anymax_device_info *info) {
+    char memory[32] = "-";
+    if (info->memory_bytes)
+        snprintf(memory, sizeof memory, "%.1f GiB", (double)info->memory_bytes / 1073741824.0);
+    cmd_table_add(&list->table, "%s\t%s\t%" PRIu32 "\t%s\t%s\t%s", info->selector,
+                  type_name(info->type), info->compute_units, memory, info->name, info->driver);
+    if (!*info->loader) return;
+    /* Which library answered tells why two programs see different devices. */
+    if (list->drivers.cells == 0)
+        cmd_table_add(&list->drivers, "device\tloader\tuuid\tdriver probed");
+    cmd_table_add(&list->drivers, "%s\t%s\t%s\t%s", info->selector, info->loader,
+                  *info->uuid ? info->uuid : "-", *info->probe ? info->probe : "-");
 }
 
 static bool list_one(void *user, const anymax_device_info *info, const char *reason) {
@@ -45,11 +60,7 @@ static bool list_one(void *user, const anymax_device_info *info, const char *rea
     } else if (list->array) {
         add_json(list->array, info);
     } else {
-        char memory[32] = "-";
-        if (info->memory_bytes)
-            snprintf(memory, sizeof memory, "%.1f GiB", (double)info->memory_bytes / 1073741824.0);
-        cmd_table_add(&list->table, "%s\t%s\t%" PRIu32 "\t%s\t%s\t%s", info->selector,
-                      type_name(info->type), info->compute_units, memory, info->name, info->driver);
+        add_rows(list, info);
     }
     return true;
 }
@@ -90,6 +101,7 @@ int cmd_devices(int argc, const char **argv) {
     }
     if (json) list.array = cJSON_CreateArray();
     cmd_table_start(&list.table, "llrrll");
+    cmd_table_start(&list.drivers, "llll");
     if (!json) cmd_table_add(&list.table, "device\ttype\tunits\tmemory\tname\tdriver");
     code = CMD_OK;
     if (anymax_devices_visit(list_one, &list) != ANYMAX_OK)
@@ -98,6 +110,8 @@ int cmd_devices(int argc, const char **argv) {
         if (print_json(&list) != CMD_OK) code = CMD_FAILED;
     } else {
         cmd_table_print(&list.table);
+        if (list.drivers.cells > 0) puts("");
+        cmd_table_print(&list.drivers);
         for (i = 0; i < list.missing; i++)
             printf("%snot usable: %s\n", i ? "" : "\n", list.reasons[i]);
     }

@@ -19,6 +19,7 @@
 #define BACKENDS 4
 #define BEGIN_MARK "anymax-probe: begin"
 #define END_MARK "anymax-probe: end"
+#define NONE_MARK "anymax-probe: end without devices; "
 
 typedef struct verdict {
     const char *backend; /* NULL: none yet */
@@ -39,7 +40,8 @@ typedef struct probe {
     char helper[1024];
     uint32_t seconds;
     am_driver_list list;
-    bool keep[AM_DRIVERS_MAX], bad[AM_DRIVERS_MAX];
+    bool keep[AM_DRIVERS_MAX], works[AM_DRIVERS_MAX]; /* what a run is given; what has devices */
+    size_t working;
     am_child child; /* with all drivers */
     bool fresh;     /* found out just now */
     char setting[SETTINGS][SETTING_BYTES];
@@ -113,6 +115,12 @@ static bool is_sound(const am_child *child) {
     return child->end == AM_CHILD_EXITED && child->code == 0 && strstr(child->tail, END_MARK);
 }
 
+/* Why there are no devices, up to the end of the text; NULL if there are. */
+static const char *lack_of_devices(const am_child *child) {
+    const char *at = strstr(child->tail, NONE_MARK);
+    return at ? at + strlen(NONE_MARK) : NULL;
+}
+
 /* A helper that does not even start says nothing about drivers. */
 static bool has_begun(const am_child *child) {
     return child->end != AM_CHILD_NONE && strstr(child->head, BEGIN_MARK);
@@ -169,10 +177,11 @@ static void append(char *text, size_t size, const char *more) {
     snprintf(text + used, size - used, "%s", more);
 }
 
-/* Runs each driver alone and names those that fail; how many. */
-static size_t find_bad(probe *p) {
+/* Runs each driver alone: which fail, and are named, and which work. How many fail. */
+static size_t try_each(probe *p) {
     size_t bad = 0, i;
     p->named[0] = '\0';
+    p->working = 0;
     for (i = 0; i < p->list.count; i++) {
         char text[256];
         am_child alone = p->child;
@@ -181,8 +190,9 @@ static size_t find_bad(probe *p) {
             p->keep[i] = true;
             run_helper(p, p->keep, &alone);
         }
-        p->bad[i] = has_begun(&alone) && !is_sound(&alone);
-        if (!p->bad[i]) continue;
+        p->works[i] = is_sound(&alone) && !lack_of_devices(&alone);
+        if (p->works[i]) p->working++;
+        if (is_sound(&alone) || !has_begun(&alone)) continue;
         describe(p, &alone, text, sizeof text);
         append(p->named, sizeof p->named, bad++ ? ", " : "");
         append(p->named, sizeof p->named, p->list.item[i].file);
@@ -192,48 +202,54 @@ static size_t find_bad(probe *p) {
     return bad;
 }
 
-/* What to set, unless that is longer than a message can be. */
-static void append_advice(const probe *p, char *out, size_t size) {
-    const char *backend = p->drivers->backend;
-    append(out, size, ", ");
-    if (strlen(out) + strlen(p->advice) < size) {
-        append(out, size, p->advice);
-    } else {
-        append(out, size, "set ANYMAX_SKIP=");
-        append(out, size, backend);
+/* What to set for `most` of the drivers that work, unless that is longer than a message can be. */
+static void append_advice(probe *p, size_t most, char *out, size_t size) {
+    char skip[64];
+    snprintf(skip, sizeof skip, "set ANYMAX_SKIP=%s", p->drivers->backend);
+    for (size_t i = 0; i < p->list.count; i++) {
+        p->keep[i] = p->works[i] && most > 0;
+        if (p->keep[i]) most--;
     }
+    if (p->list.count > 0) p->drivers->advice(&p->list, p->keep, p->advice, sizeof p->advice);
+    if (p->list.count > 0 && strlen(out) + strlen(p->advice) < size)
+        append(out, size, p->advice);
+    else
+        append(out, size, skip);
 }
 
+/* The helper did not come to its end. */
 static void find_fault(probe *p, char *out, size_t size) {
-    const size_t bad = find_bad(p);
+    const size_t bad = try_each(p);
     char text[256];
-    out[0] = '\0';
+    describe(p, &p->child, text, sizeof text);
     append(out, size, p->drivers->backend);
-    if (bad == 0) {
-        append(out, size, ": listing its devices ");
-        describe(p, &p->child, text, sizeof text);
-        append(out, size, text);
-        if (p->list.count > 0) append(out, size, ", though each driver alone is sound");
-    } else {
+    if (bad > 0) {
         append(out, size, ": ");
         append(out, size, p->named);
         append(out, size, " when it is listed");
+    } else {
+        append(out, size, ": listing its devices ");
+        append(out, size, text);
+        if (p->list.count > 0) append(out, size, ", though each driver alone does no harm");
     }
-    if (bad > 0 && bad == p->list.count) {
-        append(out, size, "; there is no other driver");
+    if (p->list.count > 0 && p->working == 0) {
+        append(out, size, "; no other driver has devices");
         return;
     }
-    append(out, size,
-           bad             ? "; to go on without it"
-           : p->list.count ? "; to go on with one"
-                           : "; to go on");
-    if (p->list.count == 0) {
-        snprintf(p->advice, sizeof p->advice, "set ANYMAX_SKIP=%s", p->drivers->backend);
-    } else {
-        for (size_t i = 0; i < p->list.count; i++) p->keep[i] = bad ? !p->bad[i] : i == 0;
-        p->drivers->advice(&p->list, p->keep, p->advice, sizeof p->advice);
-    }
-    append_advice(p, out, size);
+    append(out, size, bad || !p->working ? "; to go on without it, " : "; to go on with one, ");
+    append_advice(p, bad ? p->working : 1, out, size);
+}
+
+/* The helper came to its end and found nothing: a driver may spoil it for the others. */
+static bool find_spoiler(probe *p, char *out, size_t size) {
+    if (p->list.count < 2 || !lack_of_devices(&p->child)) return false;
+    try_each(p);
+    if (p->working == 0) return false;
+    append(out, size, lack_of_devices(&p->child));
+    out[strcspn(out, "\r\n")] = '\0';
+    append(out, size, ", as a driver spoils it for others; to go on with what works, ");
+    append_advice(p, p->working, out, size);
+    return true;
 }
 
 /* ---------------------------------------------------------------- remembering */
@@ -276,8 +292,12 @@ static bool try_drivers(probe *p, verdict *v) {
     const uint64_t start = am_time_ns();
     run_helper(p, NULL, &p->child);
     if (!has_begun(&p->child)) return false;
-    v->bad = !is_sound(&p->child);
-    if (v->bad) find_fault(p, v->message, sizeof v->message);
+    if (is_sound(&p->child)) {
+        v->bad = find_spoiler(p, v->message, sizeof v->message);
+    } else {
+        v->bad = true;
+        find_fault(p, v->message, sizeof v->message);
+    }
     snprintf(v->how, sizeof v->how, "in a child process, %u ms",
              (unsigned)((am_time_ns() - start) / 1000000));
     return true;
