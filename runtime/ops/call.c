@@ -147,7 +147,14 @@ static anymax_status check_tensors(const anymax_op_info *info, am_call *call) {
         for (size_t k = 0; k < i; k++)
             if (strcmp(call->tensors[k].name, name) == 0)
                 return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
+        if (call->tensors[i].tensor && call->tensors[i].tensor->rank > ANYMAX_MAX_RANK)
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has rank %u; at most %d is allowed",
+                           info->name, name, call->tensors[i].tensor->rank, ANYMAX_MAX_RANK);
     }
+    for (size_t i = 0; i < call->tensor_count && !call->backward; i++)
+        if (call->tensors[i].tensor && strncmp(call->tensors[i].name, "up.", 3) == 0)
+            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given, but no gradient is asked for",
+                           info->name, call->tensors[i].name);
     for (int i = 0; i < ANYMAX_OP_MAX_TENSORS && info->inputs[i].name; i++)
         if (!info->inputs[i].optional && !am_call_tensor(call, info->inputs[i].name))
             return am_fail(ANYMAX_ERROR_INVALID, "%s: input %s is missing", info->name,
@@ -198,10 +205,6 @@ anymax_status anymax_call_shape(const char *name, const anymax_named_tensor *ten
         return am_fail(ANYMAX_ERROR_INVALID, "%s: output, rank or shape is NULL", name);
     if (!tensor_named(op->info.outputs, output))
         return am_fail(ANYMAX_ERROR_NOT_FOUND, "%s: there is no output %.99s", name, output);
-    for (size_t i = 0; i < tensor_count; i++)
-        if (tensors[i].tensor && tensors[i].tensor->rank > ANYMAX_MAX_RANK)
-            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has rank %u; at most %d is allowed", name,
-                           tensors[i].name, tensors[i].tensor->rank, ANYMAX_MAX_RANK);
     return op->shape(op, &call, output, rank, shape);
 }
 
