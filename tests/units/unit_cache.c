@@ -1,67 +1,13 @@
 /* Cache files: what was written comes back, whatever is damaged counts as absent and is named once,
  * and a place that cannot be used is no error. */
-#if !defined(_WIN32)
 #define _XOPEN_SOURCE 700
-#endif
-#include "os.h"
+#include "unit_folder.h"
 
-#include <anymax/core.h>
-
-#include "unit.h"
-
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-enum { HEADER = 32, KEY_AT = 8, SIZE_AT = 16 };
-
-static char folder[256];
-static char log_text[1024];
-static int log_lines;
-
-static void note(void *user, const char *message) {
-    (void)user;
-    snprintf(log_text, sizeof log_text, "%s", message);
-    log_lines++;
-}
-
-static const char *path_of(const char *key) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/anymax/%s", folder, key);
-    return path;
-}
-
-static void put_file(const char *key, const void *data, size_t size) {
-    FILE *file = fopen(path_of(key), "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
-    fclose(file);
-}
-
-static size_t get_file(const char *key, unsigned char *data, size_t size) {
-    FILE *file = fopen(path_of(key), "rb");
-    size_t got;
-    if (!file) return 0;
-    got = fread(data, 1, size, file);
-    fclose(file);
-    return got;
-}
-
-static void expect(const char *key, const char *want) {
-    size_t size = 99;
-    char *got = am_cache_read(key, &size);
-    if (want) {
-        ck_assert_msg(got != NULL, "%s is absent", key);
-        ck_assert_uint_eq(size, strlen(want));
-        ck_assert_mem_eq(got, want, size);
-    } else {
-        ck_assert_ptr_null(got);
-        ck_assert_uint_eq(size, 0);
-    }
-    am_free(got);
-}
+enum { KEY_AT = 8, SIZE_AT = 16 }; /* in the header */
 
 /* As expect(NULL); and one line in the log names the file, now and never again. */
 static void expect_rejected(const char *key, const char *why) {
@@ -288,35 +234,6 @@ START_TEST(home_is_the_second_choice) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------- several at once */
-
-static void write_often(void *text) {
-    for (int i = 0; i < 200; i++) am_cache_write("e1", text, strlen(text));
-}
-
-/* Readers see one whole file or another, never a mixture. */
-START_TEST(writers_do_not_mix) {
-    static char one[5000], two[3000];
-    am_thread threads[2];
-    memset(one, '1', sizeof one - 1);
-    memset(two, '2', sizeof two - 1);
-    am_cache_write("e1", one, sizeof one - 1);
-    ck_assert(am_thread_start(&threads[0], write_often, one));
-    ck_assert(am_thread_start(&threads[1], write_often, two));
-    for (int i = 0; i < 200; i++) {
-        size_t size;
-        char *got = am_cache_read("e1", &size);
-        ck_assert_ptr_nonnull(got);
-        ck_assert_uint_eq(size, got[0] == '1' ? sizeof one - 1 : sizeof two - 1);
-        ck_assert_int_eq(got[size - 1], got[0]);
-        am_free(got);
-    }
-    am_thread_join(&threads[0]);
-    am_thread_join(&threads[1]);
-    ck_assert_int_eq(log_lines, 0);
-}
-END_TEST
-
 /* ---------------------------------------------------------------- keys */
 
 START_TEST(hash_tells_apart) {
@@ -372,21 +289,10 @@ static void add(TCase *all) {
     tcase_add_test(all, no_place_is_no_error);
     tcase_add_test(all, odd_names);
     tcase_add_test(all, home_is_the_second_choice);
-    tcase_add_test(all, writers_do_not_mix);
     tcase_add_test(all, hash_tells_apart);
     tcase_add_test(all, keys_tell_apart);
 }
 
 int main(void) {
-    const char *base = getenv("TMPDIR");
-    char command[400];
-    int status;
-    snprintf(folder, sizeof folder, "%s/anymax-unit-%lu", base && *base ? base : "/tmp",
-             (unsigned long)getpid());
-    setenv("XDG_CACHE_HOME", folder, 1);
-    anymax_set_log(note, NULL);
-    status = unit_main("cache", add);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (system(command) != 0) status = EXIT_FAILURE;
-    return status;
+    return folder_main("cache", add);
 }
