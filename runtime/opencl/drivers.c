@@ -24,7 +24,10 @@ static void list(am_driver_list *out) {
 #ifdef _WIN32
     (void)vendors; /* they are in the registry, which says nothing of what is in the files */
 #else
-    if (!vendors || !*vendors) vendors = VENDORS;
+    if (!vendors || !*vendors) {
+        am_driver_add_folder(out, VENDORS, ".icd", NULL);
+        return;
+    }
     if (am_driver_add_folder(out, vendors, ".icd", NULL)) return;
     /* ocl-icd takes one file too, or one library. */
     if (!ends_with(vendors, ".icd")) {

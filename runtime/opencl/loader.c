@@ -18,7 +18,8 @@ const char *const am_cl_loaders[] = {
     "libOpenCL.so.1",
     "libOpenCL.so",
 #endif
-    NULL};
+    NULL,
+};
 
 /* The name of the first function that is missing, or NULL. */
 static const char *load_functions(void *library, am_cl_api *api) {
@@ -37,23 +38,23 @@ const am_cl_api *am_cl_load(void) {
     const am_cl_api *api = NULL;
     void *library = NULL;
     const char *missing;
+    const char *name = "";
     size_t i;
     am_mutex_lock(&loader.lock);
     for (i = 0; !loader.loaded && !library && am_cl_loaders[i]; i++)
-        library = am_library_open(am_cl_loaders[i]);
+        library = am_library_open(name = am_cl_loaders[i]);
     /* Never closed again: drivers keep threads that run in it. */
     if (loader.loaded) {
         api = &loader.api;
     } else if (!library) {
         am_fail(ANYMAX_ERROR_UNSUPPORTED, "opencl: no loader found (%s)", am_cl_loaders[0]);
     } else if ((missing = load_functions(library, &loader.api)) != NULL) {
-        am_fail(ANYMAX_ERROR_UNSUPPORTED, "opencl: the loader lacks %s: OpenCL 1.2 is needed",
-                missing);
+        am_fail(ANYMAX_ERROR_UNSUPPORTED, "opencl: the loader %s lacks %s: OpenCL 1.2 is needed",
+                name, missing);
     } else {
         loader.loaded = true;
         api = &loader.api;
-        if (!loader.api.path[0])
-            strncpy(loader.api.path, am_cl_loaders[0], sizeof loader.api.path - 1);
+        if (!loader.api.path[0]) strncpy(loader.api.path, name, sizeof loader.api.path - 1);
     }
     am_mutex_unlock(&loader.lock);
     return api;

@@ -15,14 +15,17 @@ const char *const am_vk_loaders[] = {
     "libvulkan.so.1",
     "libvulkan.so",
 #endif
-    NULL};
+    NULL,
+};
 
 static anymax_status open_loader(am_vk_instance *vk) {
     for (size_t i = 0; am_vk_loaders[i]; i++) {
         void *library = am_library_open(am_vk_loaders[i]), *symbol;
         if (!library) continue;
         symbol = am_library_symbol(library, "vkGetInstanceProcAddr");
-        if (!symbol) continue;
+        if (!symbol)
+            return am_fail(ANYMAX_ERROR_UNSUPPORTED,
+                           "vulkan: the loader %s lacks vkGetInstanceProcAddr", am_vk_loaders[i]);
         /* A function pointer out of an object pointer, as dlsym has it. */
         memcpy(&vk->vkGetInstanceProcAddr, &symbol, sizeof symbol);
         am_library_path(symbol, am_vk_loaders[i], vk->loader, sizeof vk->loader);
