@@ -20,6 +20,8 @@ static void report(verifier *v, const anymax_op_info *op, const char *device, io
     v->cases += r->cases;
     v->failed += r->failed;
     if (r->cases == 0) return;
+    if (!v->table.cells)
+        cmd_table_add(&v->table, "operation\tdevice\ttype\tcases\tfwd\tbwd\t\tworst");
     cmd_table_add(&v->table, "%s\t%s\t%s\t%zu\t%.3f\t%.3f\t%s\t%s", op->name, device,
                   io_dtype_name(storage), r->cases, r->forward, r->backward,
                   r->failed ? "FAILED" : "ok", r->where);
@@ -80,30 +82,27 @@ static void verify_op(verifier *v, const anymax_op_info *op) {
     v->broken++;
 }
 
-/* OP, or FILE.safetensors whose name is that of the operation. */
-static void verify_argument(verifier *v, const char *argument) {
-    const char *dot = strstr(argument, ".safetensors"), *slash = strrchr(argument, '/');
-    const char *start = slash ? slash + 1 : argument;
-    const anymax_op_info *op;
+#define SUFFIX ".safetensors"
+
+/* Whether the argument is a golden file; its name is that of the operation. */
+static bool is_file(const char *argument) {
+    size_t length = strlen(argument), suffix = strlen(SUFFIX);
+    return length >= suffix && strcmp(argument + length - suffix, SUFFIX) == 0;
+}
+
+/* The operation that an argument is about; NULL after a message if there is none. */
+static const anymax_op_info *op_of(const char *argument) {
+    const char *slash = strrchr(argument, '/'), *start = slash ? slash + 1 : argument;
     char name[128];
-    if (!dot) {
-        snprintf(name, sizeof name, "%s", argument);
-    } else {
-        while (strstr(dot + 1, ".safetensors")) dot = strstr(dot + 1, ".safetensors");
-        snprintf(name, sizeof name, "%.*s", (int)(dot > start ? dot - start : 0), start);
-    }
-    op = call_find_op(name);
-    if (!op)
-        v->broken++;
-    else if (dot)
-        verify_file(v, argument, op);
-    else
-        verify_op(v, op);
+    if (!is_file(argument)) return call_find_op(argument);
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(start) - strlen(SUFFIX)), start);
+    return call_find_op(name);
 }
 
 static int finish(verifier *v) {
-    bool good = v->failed == 0 && v->broken == 0 && v->devices.failed == 0 && v->cases > 0;
+    bool good = v->failed == 0 && v->broken == 0 && v->devices.failed == 0;
     cmd_progress_end();
+    if (v->cases == 0) return CMD_FAILED; /* the reasons have been told */
     cmd_table_print(&v->table);
     printf(
         "\nfwd and bwd: worst error in units of the tolerance; 1 is the most that is allowed.\n");
@@ -122,13 +121,19 @@ static int verify(char *const *devices, const char **arguments) {
     verifier v = {0};
     size_t i;
     int code;
+    for (i = 0; arguments && arguments[i]; i++)
+        if (!op_of(arguments[i])) return CMD_FAILED;
     if (!cmd_open_devices(devices, true, 0, &v.devices)) return CMD_FAILED;
     cmd_table_start(&v.table, "lllrrrll");
     cmd_table_start(&v.problems, "l");
-    cmd_table_add(&v.table, "operation\tdevice\ttype\tcases\tfwd\tbwd\t\tworst");
     if (!arguments || !*arguments)
         for (i = 0; i < anymax_op_count(); i++) verify_op(&v, anymax_op_at(i));
-    for (; arguments && *arguments; arguments++) verify_argument(&v, *arguments);
+    for (; arguments && *arguments; arguments++) {
+        if (is_file(*arguments))
+            verify_file(&v, *arguments, op_of(*arguments));
+        else
+            verify_op(&v, op_of(*arguments));
+    }
     code = finish(&v);
     cmd_close_devices(&v.devices);
     return code;

@@ -220,6 +220,7 @@ bad_npy 'tuple of sizes' "{'descr': '<f4', 'fortran_order': False, 'shape': (1" 
 bad_npy 'more than 6 axes' "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1), }" "$four"
 bad_npy "type '<c8'" "{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }" "$four$four"
 bad_npy "type '|O'" "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }" "$four"
+bad_npy "type '?\\[31m?'" "{'descr': '$(printf '\033[31m\007')', 'fortran_order': False, 'shape': (1,), }" "$four"
 bad_npy 'records' "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }" "$four"
 bad_npy 'neither True nor False' "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,), }" "$four"
 bad_npy 'lacks' "{'descr': '<f4', 'shape': (1,), }" "$four"
@@ -283,6 +284,11 @@ refuses 1 '__metadata__' run softmax --in 'x=[1]' --out "y=$work/all.safetensors
 
 accepts 'all agree' verify softmax --device cpu
 refuses 1 'device nonsense' verify --device nonsense
+refuses 1 "no operation 'nonsense'" verify nonsense
+refuses 1 "no operation 'nonsense'" verify softmax nonsense --device cpu
+refuses 1 "no operation 'nonsense'" verify "$work/nonsense.safetensors" --device cpu
+refuses 1 "no operation ''" verify "$work/.safetensors" --device cpu
+refuses 1 'softmax.safetensors cannot be opened' verify "$work/softmax.safetensors" --device cpu
 accepts '^softmax .*forward .*4x7' bench softmax --seconds 0.001 --shape 4x7
 accepts '"share"' bench softmax --seconds 0.001 --shape 4x7 --json - --threads 1
 accepts '^entmax .*backward' bench entmax --seconds 0.001 --shape 3x4x5 --dtype bf16 --direction backward \
