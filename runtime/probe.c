@@ -128,23 +128,25 @@ static bool has_begun(const am_child *child) {
 
 /* ---------------------------------------------------------------- telling what is wrong */
 
-static const char *signal_name(int code) {
-    switch (code) {
-    case SIGSEGV:
-        return "SIGSEGV";
-    case SIGABRT:
-        return "SIGABRT";
-    case SIGILL:
-        return "SIGILL";
-    case SIGFPE:
-        return "SIGFPE";
+static void name_crash(int code, char *out, size_t size) {
+    static const struct {
+        int code;
+        const char *name;
+    } signals[] = {{SIGSEGV, "SIGSEGV"},
+                   {SIGABRT, "SIGABRT"},
+                   {SIGILL, "SIGILL"},
+                   {SIGFPE, "SIGFPE"},
 #ifdef SIGBUS
-    case SIGBUS:
-        return "SIGBUS";
+                   {SIGBUS, "SIGBUS"}
 #endif
-    default:
-        return "signal";
-    }
+    };
+    const char *name = "signal";
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (signals[i].code == code) name = signals[i].name;
+    if (code < 0) /* Windows: 0xc0000005 and its like */
+        snprintf(out, size, "exception 0x%x", (unsigned)code);
+    else
+        snprintf(out, size, "%s %d", name, code);
 }
 
 /* The last line that was printed before the end: what an abort says of its reason. */
@@ -162,10 +164,11 @@ static void last_words(const am_child *child, char *out, size_t size) {
 }
 
 static void describe(const probe *p, const am_child *child, char *out, size_t size) {
-    char words[200];
+    char words[200], crash[32];
     last_words(child, words, sizeof words);
+    name_crash(child->code, crash, sizeof crash);
     if (child->end == AM_CHILD_CRASHED)
-        snprintf(out, size, "crashes (%s %d%s)", signal_name(child->code), child->code, words);
+        snprintf(out, size, "crashes (%s%s)", crash, words);
     else if (child->end == AM_CHILD_LATE)
         snprintf(out, size, "does not answer within %u s", (unsigned)p->seconds);
     else

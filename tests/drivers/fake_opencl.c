@@ -27,7 +27,7 @@ static cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_inf
     const char *text = "fake";
     (void)platform;
     if (what == CL_PLATFORM_EXTENSIONS) text = "cl_khr_icd";
-    if (what == CL_PLATFORM_VERSION) text = "OpenCL 1.2 fake";
+    if (what == CL_PLATFORM_VERSION) text = "OpenCL 3.0 fake";
     return answer(text, strlen(text) + 1, size, out, out_size);
 }
 
@@ -41,7 +41,8 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
     case CL_DEVICE_NAME: /* without its end, as some drivers have it */
         return answer("fake accelerator", 16, size, out, out_size);
     case CL_DEVICE_VERSION:
-        return answer("OpenCL 1.2 fake", 16, size, out, out_size);
+        return answer(BEHAVIOUR == OLD ? "OpenCL 1.1 fake" : "OpenCL 1.2 fake", 16, size, out,
+                      out_size);
     case CL_DRIVER_VERSION:
         return answer("7.5", 4, size, out, out_size);
     case CL_DEVICE_AVAILABLE:
@@ -84,7 +85,7 @@ static cl_int CL_API_CALL devices(cl_platform_id platform, cl_device_type type, 
     if (BEHAVIOUR == EMPTY) return CL_DEVICE_NOT_FOUND;
     if (!(type & (CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_DEFAULT))) return CL_DEVICE_NOT_FOUND;
     if (out && room > 0) out[0] = &the_device;
-    if (count) *count = 1;
+    if (count) *count = BEHAVIOUR == MANY ? 0xfffffff0u : 1;
     return CL_SUCCESS;
 }
 

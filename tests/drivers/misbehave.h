@@ -8,7 +8,20 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-enum behaviour { NOTHING, FAIL, GARBAGE, EMPTY, SOUND, CRASH, LATE_CRASH, ABORT, LEAVE, HANG };
+enum behaviour {
+    NOTHING,
+    FAIL,
+    GARBAGE,
+    EMPTY,
+    OLD,
+    MANY,
+    SOUND,
+    CRASH,
+    LATE_CRASH,
+    ABORT,
+    LEAVE,
+    HANG
+};
 
 static inline void misbehave(enum behaviour what) {
     static int *volatile nowhere;

@@ -83,7 +83,7 @@ rm "$work/vendors/real.icd"
 lists "harmless rubbish alone"
 reasons 2
 silent 'probed'
-for fake in fail empty; do
+for fake in fail empty old; do
     vendors "$fake"
     lists "$fake alone"
     reasons 2
@@ -92,6 +92,12 @@ for fake in fail empty; do
     reasons 1
     says '^device opencl:0: '
 done
+
+# A count of devices that cannot be, from a driver of OpenCL 3.0 with a device of 1.2.
+vendors many
+lists "too many devices"
+says '^device opencl:0: fake accelerator$'
+silent '^device opencl:1'
 
 vendors
 lists "an empty folder"
@@ -120,11 +126,12 @@ sound=$(sed -n 's/^device \(opencl:[01]\): fake.*/\1/p' "$work/first")
 real=$(sed -n '/fake/d; s/^device \(opencl:[01]\): .*/\1/p' "$work/first")
 for selector in "$sound" "fake accel"; do
     name="open $selector"
-    ANYMAX_TEST_DEVICE=$selector "$CHILD" work >"$work/out" 2>&1
+    ANYMAX_TEST_DEVICE=$selector "$CHILD" open >"$work/out" 2>&1
     [ $? -eq 77 ] || wrong "$name: not refused"
     says 'CL_DEVICE_NOT_AVAILABLE'
 done
-name="work on $real"
-ANYMAX_TEST_DEVICE=$real "$CHILD" work >"$work/out" 2>&1 || wrong "$name: exit status $?"
-says '^sum '
+name="open $real"
+ANYMAX_TEST_DEVICE=$real "$CHILD" open >"$work/out" 2>&1 || wrong "$name: exit status $?"
+says "^device $real: "
+silent fake
 finish

@@ -1,6 +1,7 @@
 /* A program of its own for what a test process cannot do to itself: child MODE.
  *
  *     devices   lists devices and reasons, one a line
+ *     open      opens ANYMAX_TEST_DEVICE and prints which it is
  *     work      runs operations on ANYMAX_TEST_DEVICE and prints a checksum
  *     live      the same, and exits with device, buffers, stream and queued work alive */
 #include <anymax/anymax.h>
@@ -56,6 +57,11 @@ int main(int argc, char **argv) {
     if (anymax_device_open(&desc, &device) != ANYMAX_OK) {
         fail("device_open");
         return 77;
+    }
+    if (strcmp(mode, "open") == 0) {
+        list(NULL, anymax_device_get_info(device), NULL);
+        anymax_device_release(device);
+        return EXIT_SUCCESS;
     }
     if (anymax_stream_create(device, NULL, &stream) != ANYMAX_OK) return fail("stream_create");
     if (anymax_buffer_create(device, 4096, &buffer) != ANYMAX_OK) return fail("buffer_create");
