@@ -104,6 +104,10 @@ static const struct {
     {"range=17179869184g", "range is a number of bytes"}, /* 2^64 */
     {"range=99999999999999999999", "range is a number of bytes"},
     {"subgroup=3", "subgroup is a power of two, or none"},
+    {"align=3", "align is a power of two up to 64k"},
+    {"align=128k", "align is a power of two up to 64k"},
+    {"align=4294967295",
+     "align is a power of two up to 64k"}, /* every tensor was a multiple of it */
     {"storage16=2", "storage16 is 0 or 1"},
     {"mapped=2", "mapped is 0 or 1"},
     {"oom=", "oom is a whole number"},
