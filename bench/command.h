@@ -72,8 +72,9 @@ typedef struct cmd_devices_open {
 bool cmd_open_devices(char *const *selectors, bool all, uint32_t threads, cmd_devices_open *out);
 void cmd_close_devices(cmd_devices_open *devices);
 
-/* Selectors of all devices; NULL-terminated, freed with cmd_free_list. */
-char **cmd_list_devices(void);
+/* Selectors of all devices; NULL-terminated, freed with cmd_free_list. `tell`: backends that cannot
+ * be used are told on stderr, so that "all" does not pass for more than it is. */
+char **cmd_list_devices(bool tell);
 void cmd_free_list(char **list);
 
 static inline const char *cmd_selector(const anymax_device *device) {

@@ -14,13 +14,16 @@ static char *copy_text(const char *text) {
 typedef struct listing {
     char **name;
     size_t count;
+    bool tell;
 } listing;
 
 static bool list_one(void *user, const anymax_device_info *info, const char *reason) {
     listing *list = user;
     char **name;
-    (void)reason;
-    if (!info) return true;
+    if (!info) {
+        if (list->tell) cmd_error("left out: %s", reason);
+        return true;
+    }
     name = realloc(list->name, (list->count + 2) * sizeof *name);
     if (!name) return false;
     list->name = name;
@@ -29,8 +32,8 @@ static bool list_one(void *user, const anymax_device_info *info, const char *rea
     return true;
 }
 
-char **cmd_list_devices(void) {
-    listing list = {0};
+char **cmd_list_devices(bool tell) {
+    listing list = {.tell = tell};
     if (anymax_devices_visit(list_one, &list) != ANYMAX_OK) cmd_error("%s", anymax_error_message());
     return list.name;
 }
@@ -70,7 +73,7 @@ static bool open_one(const char *selector, uint32_t threads, cmd_devices_open *o
 }
 
 static void open_all(uint32_t threads, cmd_devices_open *out) {
-    char **list = cmd_list_devices();
+    char **list = cmd_list_devices(true);
     size_t i;
     for (i = 0; list && list[i]; i++)
         if (!is_open(out, list[i])) open_one(list[i], threads, out);

@@ -58,7 +58,7 @@ static cJSON *json_op(const anymax_op_info *op, char **devices) {
 }
 
 static int print_json(const anymax_op_info *only) {
-    char **devices = cmd_list_devices(), *text;
+    char **devices = cmd_list_devices(false), *text;
     cJSON *all = cJSON_CreateArray();
     size_t i;
     for (i = 0; i < anymax_op_count(); i++)

@@ -28,8 +28,8 @@ typedef struct verdict {
     char how[64], message[TEXT_BYTES];
 } verdict;
 
-/* What this process has found out already. The lock is held while a child runs: one probe at a
- * time. */
+/* What this process has found out already, in the order of the probes. The lock is held while a
+ * child runs: one probe at a time. */
 static struct {
     am_mutex lock;
     verdict of[BACKENDS];
@@ -38,6 +38,10 @@ static struct {
 typedef struct probe {
     const am_drivers *drivers;
     char helper[1024];
+    /* Drivers of other backends that this process has loaded are listed first, since they may not
+     * go together: their names and this backend's, for people too, and the keys of their verdicts.
+     */
+    char chain[64], after[64], before[BACKENDS * sizeof(am_cache_key)];
     uint32_t seconds;
     am_driver_list list;
     bool keep[AM_DRIVERS_MAX], works[AM_DRIVERS_MAX]; /* what a run is given; what has devices */
@@ -100,7 +104,7 @@ static uint32_t limit_seconds(void) {
 /* `keep` NULL: with the drivers as they are. */
 static void run_helper(probe *p, const bool *keep, am_child *out) {
     char seconds[16];
-    const char *const arguments[] = {p->helper, p->drivers->backend, seconds, NULL};
+    const char *const arguments[] = {p->helper, p->chain, seconds, NULL};
     /* The helper must not probe in its turn. */
     const char *changes[SETTINGS + 2] = {"ANYMAX_PROBE=off"};
     int count = 1;
@@ -230,6 +234,7 @@ static void find_fault(probe *p, char *out, size_t size) {
         append(out, size, ": ");
         append(out, size, p->named);
         append(out, size, " when it is listed");
+        append(out, size, p->after);
     } else {
         append(out, size, ": listing its devices ");
         append(out, size, text);
@@ -237,6 +242,7 @@ static void find_fault(probe *p, char *out, size_t size) {
     }
     if (p->list.count > 0 && p->working == 0) {
         append(out, size, "; no other driver has devices");
+        if (p->after[0]) append(out, size, "; ANYMAX_SKIP leaves one of the two alone");
         return;
     }
     append(out, size, bad || !p->working ? "; to go on without it, " : "; to go on with one, ");
@@ -307,7 +313,7 @@ static bool try_drivers(probe *p, verdict *v) {
 }
 
 static void decide(probe *p, verdict *v, bool cache) {
-    const am_cache_key key = am_probe_key(&p->list, p->drivers, p->helper);
+    const am_cache_key key = am_probe_key(&p->list, p->drivers, p->helper, p->before);
     if (v->backend && strcmp(v->key.name, key.name) == 0) return;
     memset(v, 0, sizeof *v);
     v->backend = p->drivers->backend;
@@ -321,11 +327,20 @@ static void decide(probe *p, verdict *v, bool cache) {
     if (cache) remember(v);
 }
 
-static verdict *slot_of(const char *backend) {
-    size_t i = 0;
-    while (i < BACKENDS - 1 && known.of[i].backend && strcmp(known.of[i].backend, backend) != 0)
-        i++;
-    return &known.of[i];
+/* The verdict of this backend, or room for it; notes what was loaded before it. */
+static verdict *find_verdict(probe *p) {
+    verdict *v = known.of;
+    for (; v < known.of + BACKENDS - 1 && v->backend; v++) {
+        if (strcmp(v->backend, p->drivers->backend) == 0) break;
+        if (v->bad) continue;
+        append(p->chain, sizeof p->chain, v->backend);
+        append(p->chain, sizeof p->chain, ",");
+        append(p->after, sizeof p->after, p->after[0] ? " and " : " after ");
+        append(p->after, sizeof p->after, v->backend);
+        append(p->before, sizeof p->before, v->key.name);
+    }
+    append(p->chain, sizeof p->chain, p->drivers->backend);
+    return v;
 }
 
 anymax_status am_probe(const am_drivers *drivers, char *how, size_t size) {
@@ -346,7 +361,7 @@ anymax_status am_probe(const am_drivers *drivers, char *how, size_t size) {
     }
     drivers->list(&p->list);
     am_mutex_lock(&known.lock);
-    v = slot_of(drivers->backend);
+    v = find_verdict(p);
     decide(p, v, !am_is_off(getenv("ANYMAX_CACHE")));
     snprintf(how, size, "%s", v->how);
     if (v->bad) status = am_fail(ANYMAX_ERROR_DEVICE, "%s (probed %s)", v->message, v->how);

@@ -45,9 +45,9 @@ typedef struct am_drivers {
  * `drivers` NULL: nothing to try, and `how` is "". */
 anymax_status am_probe(const am_drivers *drivers, char *how, size_t size);
 
-/* What a verdict depends on, for the cache. */
-am_cache_key am_probe_key(const am_driver_list *list, const am_drivers *drivers,
-                          const char *helper);
+/* What a verdict depends on, for the cache; `before` stands for drivers that are loaded already. */
+am_cache_key am_probe_key(const am_driver_list *list, const am_drivers *drivers, const char *helper,
+                          const char *before);
 
 /* For `list`: a driver declared by `file`, whose library stands after `mark` in it (NULL: at its
  * start). A plain name stays one; a relative path is one from the file's folder. */

@@ -62,9 +62,9 @@ static uint64_t environment_hash(void) {
     return sum;
 }
 
-am_cache_key am_probe_key(const am_driver_list *list, const am_drivers *drivers,
-                          const char *helper) {
-    uint64_t hash = add_file(add_text(0, drivers->backend), helper);
+am_cache_key am_probe_key(const am_driver_list *list, const am_drivers *drivers, const char *helper,
+                          const char *before) {
+    uint64_t hash = add_file(add_text(add_text(0, drivers->backend), before), helper);
     const uint64_t sums[2] = {environment_hash(), list->watched};
     am_cache_part part;
     for (size_t i = 0; i < COUNT(registries); i++) hash = add_file(hash, registries[i]);

@@ -67,6 +67,17 @@ lists "two bad of four"
 says "abort.icd crashes (SIGABRT .*, .*crash.icd crashes (SIGSEGV"
 says "set OCL_ICD_VENDORS to a folder with copies of $work/vendors/real.icd $work/vendors/sound.icd"
 
+# Two that are sound, but not together: two copies of one compiler, say.
+vendors real twin
+cp "$FAKES/fake_opencl_twin.so" "$work/other.so"
+echo "$work/other.so" >"$work/vendors/other.icd"
+lists "sound alone, not together"
+says '^reason opencl: listing its devices crashes (SIGABRT 6; its last words: fake driver: two of me)'
+says 'though each driver alone does no harm; to go on with one, set OCL_ICD_VENDORS='
+follow
+reasons 1
+says '^device opencl:0: '
+
 # What a loader passes over is no reason to leave anything.
 vendors real
 echo "$work/nowhere.so" >"$work/vendors/missing.icd"

@@ -156,7 +156,7 @@ static void remember(const am_drivers *drivers, const char *format, long long th
     am_driver_list list = {0};
     char text[200];
     snprintf(text, sizeof text, format, then);
-    am_cache_write(am_probe_key(&list, drivers, helper).name, text, strlen(text));
+    am_cache_write(am_probe_key(&list, drivers, helper, "").name, text, strlen(text));
 }
 
 /* A bad verdict holds for a day, a good one until something changes. */

@@ -27,7 +27,7 @@ runs() {
     : >"$work/runs"
     lists "$1"
     for backend in opencl vulkan; do
-        count=$(grep -c "^$backend\$" "$work/runs")
+        count=$(grep -c "$backend\$" "$work/runs")
         want=$2
         [ $backend = opencl ] || want=$3
         [ "$count" -eq "$want" ] || wrong "$1: $count probes of $backend, not $want"
@@ -38,9 +38,10 @@ runs "first" 1 1
 silent 'does not run'
 runs "second" 0 0
 touch "$work/vendors/sound.icd"
-runs "an .icd file was touched" 1 0
+# What Vulkan loads is tried after what OpenCL has loaded.
+runs "an .icd file was touched" 1 1
 echo "$work/own.so" >"$work/vendors/own.icd"
-runs "an .icd file more" 1 0
+runs "an .icd file more" 1 1
 echo >>"$work/own.so"
 runs "the library of both has changed" 1 1
 cp "$work/icd/own.json" "$work/icd/second.json"
@@ -54,10 +55,12 @@ SOMETHING=else HOME=/nonexistent runs "a variable that matters to nobody" 0 0
 mkdir "$work/lib"
 LD_LIBRARY_PATH=$work/lib runs "LD_LIBRARY_PATH" 1 1
 : >"$work/lib/libOpenCL.so.1"
-LD_LIBRARY_PATH=$work/lib runs "a loader in it" 1 0
+LD_LIBRARY_PATH=$work/lib runs "a loader in it" 1 1
 echo "# another version" >>"$work/helper"
 runs "another helper" 1 1
 ANYMAX_SKIP=opencl,vulkan runs "skipped backends" 0 0
+ANYMAX_SKIP=opencl runs "Vulkan alone" 0 1
+ANYMAX_SKIP=opencl runs "Vulkan alone, again" 0 0
 ANYMAX_PROBE=off runs "the probe is off" 0 0
 runs "and on again" 0 0
 
@@ -84,6 +87,22 @@ for helper in /bin/true /bin/false "$work/nowhere" "$work" "$work/icd/own.json" 
     ANYMAX_PROBE=$helper lists "ANYMAX_PROBE=$helper"
     says '^device opencl:0: fake accelerator'
 done
+
+# Drivers of two APIs that do not go together.
+echo "$FAKES/fake_opencl_twin.so" >"$work/vendors/twin.icd"
+printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.1.0"}}\n' \
+    "$FAKES/fake_vulkan_meets_twin.so" >"$work/icd/meets.json"
+export VK_ICD_FILENAMES="$work/icd/meets.json:$work/icd/own.json"
+lists "two APIs"
+reasons 1
+says "^reason vulkan: $work/icd/meets.json crashes (SIGABRT .*when it is listed after opencl; no other"
+lists "two APIs, again"
+says "^reason vulkan: $work/icd/meets.json crashes .*remembered"
+ANYMAX_SKIP=opencl lists "two APIs, one skipped"
+silent crashes
+rm "$work/vendors/twin.icd"
+lists "two APIs, one gone"
+silent crashes
 
 if [ "$COMMAND" != - ]; then
     # The command's own way to the helper: beside the library, or beside the program.
