@@ -26,6 +26,8 @@ typedef struct am_limits {
     uint32_t max_parts;    /* parts of a row, at most; part_length grows beyond it. */
     uint64_t launch_work;  /* of one launch, as work.h counts it; UINT64_MAX: no watchdog. Nothing
                               else depends on it, so smaller launches give the same bits */
+    uint32_t row_block;    /* rows, from a launch's first on, that kernels may take decisions for
+                              together: they stay in one launch */
     bool host_memory;      /* kernels reach host memory directly */
 } am_limits;
 

@@ -125,13 +125,15 @@ static int64_t fitting(const job *j, uint64_t work) {
     return count < 1 ? 1 : count < INT32_MAX ? (int64_t)count : INT32_MAX;
 }
 
-/* The launch, cut by rows: by whole groups of any kernel, where that many fit. */
+/* The launch, cut by rows: by a power of two of them, or by many, so that groups are full. */
 static anymax_status send_rows(const job *j, am_row_launch *launch) {
-    int64_t row = 0, step;
+    int64_t row = 0, step, even = ROWS_A_GROUP;
     anymax_status status = ANYMAX_OK;
     launch->args.rows = 1;
     step = fitting(j, am_row_work(j->program, &launch->args));
-    if (step > ROWS_A_GROUP) step -= step % ROWS_A_GROUP;
+    while (even > step) even /= 2;
+    step -= step % even;
+    if (step < j->sink->limits->row_block) step = j->sink->limits->row_block;
     for (; row < launch->rows && status == ANYMAX_OK; row += step) {
         launch->args.row0 = (int32_t)row;
         launch->args.rows = (int32_t)(launch->rows - row > step ? row + step : launch->rows);
@@ -211,9 +213,11 @@ typedef struct split {
 static anymax_status stage(split *s, int32_t stages) {
     portion p = {
         .part_len = s->part_len, .parts_total = s->parts, .stages = stages, .iterations = 1};
+    const int32_t block = (int32_t)s->j->sink->limits->row_block;
     am_row_args one = args_of(s->j, s->b, &p);
     int64_t window;
-    one.rows = one.parts = 1;
+    one.parts = 1;
+    if (one.rows > block) one.rows = block;
     window = fitting(s->j, am_row_work(s->j->program, &one));
     if (window > s->window) window = s->window;
     p.partial_in = s->partial[s->turn];

@@ -122,7 +122,8 @@ static anymax_status on_row(void *user, const am_row_launch *l) {
     if (rows <= 0 || a->n != w->request->n || to <= from || a->d0 <= 0 || a->d1 <= 0)
         wrong(w, "an empty launch", rows, to - from);
     if (a->row0 < 0 || a->rows > l->rows) wrong(w, "rows beyond the launch", a->row0, a->rows);
-    if (am_row_work(w->program, a) > w->limits->launch_work && (rows > 1 || a->parts > 1))
+    if (am_row_work(w->program, a) > w->limits->launch_work &&
+        (rows > w->limits->row_block || a->parts > 1))
         wrong(w, "too much work", rows, a->parts);
     check_bindings(w, l);
     for (int64_t r = a->row0; r < a->rows; r += few || rows < 4 ? 1 : rows / 3) {
@@ -155,6 +156,7 @@ static am_limits limits_of(uint64_t range, uint32_t align, uint32_t bindings) {
     l.part_length = 4096;
     l.max_parts = 4096;
     l.launch_work = UINT64_MAX;
+    l.row_block = 1;
     return l;
 }
 
@@ -227,6 +229,7 @@ START_TEST(every_element_once) {
             if (k % 3 == 1) forced.part = 64;
             l.part_length = 64;
             l.launch_work = works[(k / 4 + s) % 4];
+            l.row_block = k % 2 ? 1 : 16;
             w.rows = 1;
             for (uint32_t d = 0; d < q.outer_rank; d++) w.rows *= q.outer[d];
             count = (size_t)(w.rows * q.n);

@@ -107,6 +107,7 @@ static void set_limits(am_limits *limits, const am_pretend *pretend) {
     limits->part_length = 65536;
     limits->max_parts = 256;
     limits->launch_work = lowered(UINT64_MAX, pretend->work);
+    limits->row_block = AM_W;
     limits->host_memory = true;
 }
 

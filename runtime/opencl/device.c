@@ -188,6 +188,7 @@ static void set_limits(am_backend_device *device, am_limits *limits) {
     if (!device->is_cpu || !device->cpu_shape)
         limits->launch_work = am_work_of_cores(units ? units : 16);
     limits->launch_work = smaller(limits->launch_work, pretend->work);
+    limits->row_block = device->cpu_shape ? 16 : 1; /* rows of a vector share a list */
     /* An item turns once for each lane of columns in each of some 48 passes, at most. */
     if (pretend->trips)
         longest =

@@ -185,6 +185,7 @@ static void set_limits(am_backend_device *dev) {
             ? UINT64_MAX
             : am_work_of_cores(dev->cores);
     if (p->work && p->work < out->launch_work) out->launch_work = p->work;
+    out->row_block = 1;
 }
 
 static anymax_status create_device(am_backend_device *dev, VkPhysicalDevice physical) {
