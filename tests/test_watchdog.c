@@ -159,7 +159,7 @@ START_TEST(cut_is_uncut) {
                       text);
     }
     test_device_close(&d);
-    ck_assert_msg(launches > 5 * uncut, "'%s': %d launches, %d without the bound", text, launches,
+    ck_assert_msg(launches > 3 * uncut, "'%s': %d launches, %d without the bound", text, launches,
                   uncut);
     printf("%6.1f s  '%s': %d launches, %d without the bound\n", test_now() - start, text, launches,
            uncut);
