@@ -221,6 +221,40 @@ static void get_chained(const am_vk_instance *vk, VkPhysicalDevice device, am_vk
                            strncmp(out->properties.deviceName, "llvmpipe", 8) == 0;
 }
 
+/* Compute units, where the vendor has an extension that tells them; 0 elsewhere (Intel is one). */
+static uint32_t count_cores(const am_vk_instance *vk, VkPhysicalDevice device) {
+    uint32_t cores = 0;
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+#ifdef VK_AMD_shader_core_properties2
+    VkPhysicalDeviceShaderCoreProperties2AMD amd = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD};
+    if (am_vk_has_extension(vk, device, VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME)) {
+        all.pNext = &amd;
+        vk->vkGetPhysicalDeviceProperties2(device, &all);
+        cores = amd.activeComputeUnitCount;
+    }
+#endif
+#ifdef VK_NV_shader_sm_builtins
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+    if (!cores && am_vk_has_extension(vk, device, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
+        all.pNext = &nvidia;
+        vk->vkGetPhysicalDeviceProperties2(device, &all);
+        cores = nvidia.shaderSMCount;
+    }
+#endif
+#ifdef VK_ARM_shader_core_builtins
+    VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM arm = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM};
+    if (!cores && am_vk_has_extension(vk, device, VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME)) {
+        all.pNext = &arm;
+        vk->vkGetPhysicalDeviceProperties2(device, &all);
+        cores = arm.shaderCoreCount;
+    }
+#endif
+    return cores;
+}
+
 void am_vk_get_facts(const am_vk_instance *vk, VkPhysicalDevice device, am_vk_facts *out) {
     memset(out, 0, sizeof *out);
     vk->vkGetPhysicalDeviceProperties(device, &out->properties);
@@ -233,7 +267,9 @@ void am_vk_get_facts(const am_vk_instance *vk, VkPhysicalDevice device, am_vk_fa
     for (uint32_t i = 0; i < out->memory.memoryHeapCount; i++)
         if (out->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
             out->memory_bytes += out->memory.memoryHeaps[i].size;
-    if (out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) out->cores = am_cpu_count();
+    out->cores = out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU
+                     ? am_cpu_count()
+                     : count_cores(vk, device);
 }
 
 void am_vk_fill_info(const am_vk_instance *vk, uint32_t index, const am_vk_facts *facts,
