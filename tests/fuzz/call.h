@@ -38,6 +38,8 @@ void fuzz_call_free(fuzz_call *call);
 /* Whether the library may touch the host memory that the tensors name: it has to believe the caller
  * there. Small enough to be run, too. */
 bool fuzz_call_runs(const fuzz_call *call, const fuzz_memory *memory);
+/* Whether the call writes the tensor of that name: a gradient backward, an output forward. */
+bool fuzz_call_writes(const fuzz_call *call, const char *name);
 /* Marks the bytes of each output's elements, in the arena on the host or in the buffer. */
 void fuzz_call_mark(const fuzz_call *call, const fuzz_memory *memory, uint8_t *host,
                     uint8_t *buffer);

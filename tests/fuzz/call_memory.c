@@ -70,8 +70,7 @@ static void mark(const anymax_tensor *t, uint8_t *first) {
     }
 }
 
-/* Whether the call writes the tensor: a gradient backward, an output forward. */
-static bool is_written(const fuzz_call *call, const char *name) {
+bool fuzz_call_writes(const fuzz_call *call, const char *name) {
     bool backward = false;
     size_t i;
     for (i = 0; i < call->tensor_count; i++)
@@ -89,7 +88,7 @@ void fuzz_call_mark(const fuzz_call *call, const fuzz_memory *memory, uint8_t *h
     for (i = 0; i < call->tensor_count; i++) {
         const anymax_tensor *t = call->tensors[i].tensor;
         uint64_t count;
-        if (!t || !is_written(call, call->tensors[i].name)) continue;
+        if (!t || !fuzz_call_writes(call, call->tensors[i].name)) continue;
         span(t, &count);
         if (!count) continue;
         if (t->buffer == memory->buffer)
