@@ -133,17 +133,28 @@ static bool repeats(const anymax_tensor *t) {
     return false;
 }
 
-static anymax_status check_shape(const char *op, const char *name, anymax_tensor *t, bool output,
-                                 am_checked *out) {
-    size_t last = 0, count = 1, packed = 1;
+anymax_status am_tensor_check_shape(const char *op, const char *name, const anymax_tensor *t) {
     char text[160];
     if (t->rank > ANYMAX_MAX_RANK)
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has rank %u; at most %d is allowed", op, name,
                        t->rank, ANYMAX_MAX_RANK);
-    for (uint32_t i = t->rank; i-- > 0;) {
+    for (uint32_t i = 0; i < t->rank; i++)
         if (t->shape[i] < 0)
             return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has a negative dimension: %s", op, name,
                            am_shape_text(t->rank, t->shape, text, sizeof text));
+    return ANYMAX_OK;
+}
+
+/* Where size_t is narrower than the numbers of a shape, some do not fit. */
+static bool is_size(int64_t number) {
+    return (int64_t)(size_t)number == number;
+}
+
+static anymax_status check_extent(const char *op, const char *name, anymax_tensor *t, bool output,
+                                  am_checked *out) {
+    size_t last = 0, count = 1, packed = 1;
+    char text[160];
+    for (uint32_t i = t->rank; i-- > 0;) {
         if (!t->strided) t->stride[i] = (int64_t)packed;
         if (t->stride[i] < 0)
             return am_fail(ANYMAX_ERROR_INVALID,
@@ -155,14 +166,16 @@ static anymax_status check_shape(const char *op, const char *name, anymax_tensor
                            "%s: output %s has stride 0 in dimension %u of length %" PRId64
                            "; only inputs may repeat elements",
                            op, name, i, t->shape[i]);
-        if (!am_mul(count, (size_t)t->shape[i], &count) ||
+        if (!is_size(t->shape[i]) || !am_mul(count, (size_t)t->shape[i], &count) ||
             !am_mul(packed, (size_t)(t->shape[i] ? t->shape[i] : 1), &packed) || packed > INT64_MAX)
             return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is too large: %s", op, name,
                            am_shape_text(t->rank, t->shape, text, sizeof text));
     }
     for (uint32_t i = 0; i < t->rank && count; i++) {
         size_t reach;
-        if (!am_mul((size_t)(t->shape[i] - 1), (size_t)t->stride[i], &reach) ||
+        if (t->shape[i] < 2) continue;
+        if (!is_size(t->stride[i]) ||
+            !am_mul((size_t)(t->shape[i] - 1), (size_t)t->stride[i], &reach) ||
             reach > SIZE_MAX / 16 - last)
             return am_fail(ANYMAX_ERROR_INVALID, "%s: the strides of %s are too large", op, name);
         last += reach;
@@ -197,7 +210,8 @@ anymax_status am_tensor_check(const anymax_device *device, const char *op, const
         return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has type %d; %s is needed", op, name,
                        (int)t->dtype,
                        classes & 1u << ANYMAX_CLASS_FLOAT ? "f32, f16 or bf16" : "i32, i64 or u8");
-    status = check_shape(op, name, t, output, out);
+    status = am_tensor_check_shape(op, name, t);
+    if (status == ANYMAX_OK) status = check_extent(op, name, t, output, out);
     if (status != ANYMAX_OK) return status;
     if (t->buffer) {
         t->data = NULL;

@@ -12,6 +12,8 @@ typedef struct am_checked {
     bool packed;       /* no gaps and no repeats */
 } am_checked;
 
+/* Checks rank and shape alone. */
+anymax_status am_tensor_check_shape(const char *op, const char *name, const anymax_tensor *tensor);
 /* Checks rank, shape, strides, type, alignment and that the memory holds it all. `classes` is a set
  * of bits 1 << anymax_tensor_class. `op` and `name` go into the message. */
 anymax_status am_tensor_check(const anymax_device *device, const char *op, const char *name,

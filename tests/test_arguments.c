@@ -339,6 +339,11 @@ START_TEST(call_shape) {
     ck_assert(rank == 2 && out[0] == 2 && out[1] == 3);
     ck_assert_int_eq(anymax_call_shape("softmax", in, 1, NULL, 0, "w", &rank, out),
                      ANYMAX_ERROR_NOT_FOUND);
+    x.shape[1] = -3;
+    ck_assert_int_eq(anymax_call_shape("softmax", in, 1, NULL, 0, "y", &rank, out), INVALID);
+    ck_assert_str_eq(anymax_error_message(), "softmax: x has a negative dimension: (2, -3, 5)");
+    x.rank = 7;
+    ck_assert_int_eq(anymax_call_shape("softmax", in, 1, NULL, 0, "y", &rank, out), INVALID);
 }
 END_TEST
 

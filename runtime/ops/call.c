@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../error.h"
+#include "../tensor.h"
 #include "op.h"
 
 static const am_op_list *const lists[] = {&am_map_ops, &am_cross_entropy_ops, &am_contrastive_ops};
@@ -147,9 +148,9 @@ static anymax_status check_tensors(const anymax_op_info *info, am_call *call) {
         for (size_t k = 0; k < i; k++)
             if (strcmp(call->tensors[k].name, name) == 0)
                 return am_fail(ANYMAX_ERROR_INVALID, "%s: %s is given twice", info->name, name);
-        if (call->tensors[i].tensor && call->tensors[i].tensor->rank > ANYMAX_MAX_RANK)
-            return am_fail(ANYMAX_ERROR_INVALID, "%s: %s has rank %u; at most %d is allowed",
-                           info->name, name, call->tensors[i].tensor->rank, ANYMAX_MAX_RANK);
+        if (call->tensors[i].tensor &&
+            am_tensor_check_shape(info->name, name, call->tensors[i].tensor) != ANYMAX_OK)
+            return ANYMAX_ERROR_INVALID;
     }
     for (size_t i = 0; i < call->tensor_count && !call->backward; i++)
         if (call->tensors[i].tensor && strncmp(call->tensors[i].name, "up.", 3) == 0)

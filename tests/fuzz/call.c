@@ -85,6 +85,7 @@ static void check_shapes(const fuzz_call *call, bool taken) {
             continue;
         }
         fuzz_check(rank <= ANYMAX_MAX_RANK, "a told shape has a rank", name);
+        for (i = 0; i < rank; i++) fuzz_check(shape[i] >= 0, "a told shape has sizes", name);
         for (t = 0; taken && t < call->tensor_count; t++) {
             const anymax_tensor *given = call->tensors[t].tensor;
             if (!given || strcmp(call->tensors[t].name, name) != 0) continue;
