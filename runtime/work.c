@@ -62,8 +62,8 @@ uint64_t am_copy_work(size_t size_bytes) {
     return times(2 * AM_WORK_TOUCH, (uint64_t)size_bytes / 4);
 }
 
-size_t am_copy_most(const am_limits *limits) {
-    const uint64_t bytes = limits->launch_work / (2 * AM_WORK_TOUCH) * 4;
+size_t am_copy_most(uint64_t launch_work) {
+    const uint64_t bytes = launch_work / (2 * AM_WORK_TOUCH) * 4;
     if (bytes >= SIZE_MAX) return SIZE_MAX / COPY_LEAST * COPY_LEAST;
     return bytes < COPY_LEAST ? COPY_LEAST : (size_t)bytes / COPY_LEAST * COPY_LEAST;
 }

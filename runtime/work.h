@@ -28,6 +28,6 @@ uint64_t am_product_work(const am_product_args *args);
 /* Of copying so many bytes. */
 uint64_t am_copy_work(size_t size_bytes);
 /* Bytes that one command may copy or clear; a multiple of 64 KiB. */
-size_t am_copy_most(const am_limits *limits);
+size_t am_copy_most(uint64_t launch_work);
 
 #endif

@@ -166,9 +166,34 @@ START_TEST(cut_is_uncut) {
 }
 END_TEST
 
+/* Copies are cut too, into pieces of 64 KiB here, between offsets of any alignment. */
+START_TEST(copies) {
+    enum { SIZE = 200003, FROM = 5, TO = 11 };
+    static unsigned char data[SIZE + 64], back[SIZE + 64];
+    anymax_buffer *from, *to;
+    test_device d;
+    test_device_open(&d, "work=1", 0);
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 167 >> 3);
+    ck_assert_int_eq(anymax_buffer_create(d.device, sizeof data, &from), ANYMAX_OK);
+    ck_assert_int_eq(anymax_buffer_create(d.device, sizeof data, &to), ANYMAX_OK);
+    ck_assert_int_eq(anymax_buffer_write(d.stream, from, 0, data, sizeof data), ANYMAX_OK);
+    ck_assert_int_eq(anymax_buffer_write(d.stream, to, 0, back, sizeof back), ANYMAX_OK);
+    ck_assert_int_eq(anymax_buffer_copy(d.stream, to, TO, from, FROM, SIZE), ANYMAX_OK);
+    ck_assert_int_eq(anymax_buffer_read(d.stream, to, 0, back, sizeof back), ANYMAX_OK);
+    ck_assert_int_eq(anymax_stream_sync(d.stream), ANYMAX_OK);
+    ck_assert(memcmp(back + TO, data + FROM, SIZE) == 0);
+    for (size_t i = 0; i < sizeof back; i++)
+        if (i < TO || i >= TO + SIZE) ck_assert_uint_eq(back[i], 0);
+    anymax_buffer_release(from);
+    anymax_buffer_release(to);
+    test_device_close(&d);
+}
+END_TEST
+
 static void add(Suite *suite) {
     TCase *all = tcase_create("watchdog");
     tcase_add_loop_test(all, cut_is_uncut, 0, COUNT(forms));
+    tcase_add_test(all, copies);
     suite_add_tcase(suite, all);
 }
 

@@ -1,5 +1,6 @@
 /* Streams: an in-order queue each. */
 #include "stream.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -136,6 +137,21 @@ anymax_status am_cl_launched(const am_backend_stream *stream, uint64_t before, a
     return am_fail_torn(name);
 }
 
+/* A copy, or zeros, in pieces that the device may take at once. */
+static anymax_status queue_pieces(am_backend_stream *stream, command c) {
+    const size_t most = am_copy_most(stream->device->launch_work);
+    const uint64_t before = stream->taken;
+    anymax_status status = ANYMAX_OK;
+    size_t left = c.size_bytes;
+    for (; left > 0 && status == ANYMAX_OK; left -= c.size_bytes) {
+        c.size_bytes = left < most ? left : most;
+        status = queue(stream, am_copy_work(c.size_bytes), &c);
+        c.from_offset += c.size_bytes;
+        c.to_offset += c.size_bytes;
+    }
+    return am_cl_launched(stream, before, status, c.doing);
+}
+
 anymax_status am_cl_copy(am_backend_stream *stream, am_memory *to, size_t to_offset,
                          am_memory *from, size_t from_offset, size_t size_bytes) {
     const command c = {.verb = COPY,
@@ -145,7 +161,7 @@ anymax_status am_cl_copy(am_backend_stream *stream, am_memory *to, size_t to_off
                        .to = to->object,
                        .to_offset = to_offset,
                        .size_bytes = size_bytes};
-    return size_bytes ? queue(stream, 0, &c) : ANYMAX_OK;
+    return queue_pieces(stream, c);
 }
 
 anymax_status am_cl_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
@@ -177,5 +193,5 @@ anymax_status am_cl_zero(am_backend_stream *stream, am_memory *to, size_t to_off
                        .to = to->object,
                        .to_offset = to_offset,
                        .size_bytes = size_bytes};
-    return size_bytes ? queue(stream, 0, &c) : ANYMAX_OK;
+    return queue_pieces(stream, c);
 }

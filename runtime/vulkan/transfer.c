@@ -19,29 +19,47 @@ static void record_copy(am_backend_stream *stream, am_vk_batch *batch, const am_
     batch->commands_used++;
 }
 
+static void record_zero(am_backend_stream *stream, am_vk_batch *batch, const am_memory *to,
+                        size_t to_offset, size_t size) {
+    am_vk_range range = {to, to_offset, to_offset + size, true};
+    am_vk_order(stream, batch->commands, &range, 1);
+    stream->dev->vkCmdFillBuffer(batch->commands, to->buffer, to_offset, size, 0);
+    batch->commands_used++;
+}
+
+/* Copies, or clears where there is no `from`, in pieces that the device may take at once. */
+static anymax_status record_pieces(am_backend_stream *stream, const am_memory *to, size_t to_offset,
+                                   const am_memory *from, size_t from_offset, size_t size_bytes) {
+    const size_t most = am_copy_most(stream->dev->limits.launch_work);
+    const bool together = stream->together;
+    anymax_status status = ANYMAX_OK;
+    size_t done = 0;
+    while (done < size_bytes) {
+        const size_t size = size_bytes - done < most ? size_bytes - done : most;
+        am_vk_batch *batch;
+        status = am_vk_batch_open(stream, am_copy_work(size), &batch);
+        if (status != ANYMAX_OK) break;
+        if (from)
+            record_copy(stream, batch, to, to_offset + done, from, from_offset + done, size);
+        else
+            record_zero(stream, batch, to, to_offset + done, size);
+        done += size;
+        stream->together = true;
+    }
+    stream->together = together;
+    if (status != ANYMAX_OK && status != ANYMAX_ERROR_DEVICE_LOST && done > 0)
+        return am_vk_torn(stream->dev, "vulkan");
+    return status;
+}
+
 anymax_status am_vk_copy(am_backend_stream *stream, am_memory *to, size_t to_offset,
                          am_memory *from, size_t from_offset, size_t size_bytes) {
-    am_vk_batch *batch;
-    anymax_status status;
-    if (size_bytes == 0) return ANYMAX_OK;
-    status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
-    if (status == ANYMAX_OK)
-        record_copy(stream, batch, to, to_offset, from, from_offset, size_bytes);
-    return status;
+    return record_pieces(stream, to, to_offset, from, from_offset, size_bytes);
 }
 
 anymax_status am_vk_zero(am_backend_stream *stream, am_memory *to, size_t to_offset,
                          size_t size_bytes) {
-    am_vk_range range = {to, to_offset, to_offset + size_bytes, true};
-    am_vk_batch *batch;
-    anymax_status status;
-    if (size_bytes == 0) return ANYMAX_OK;
-    status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
-    if (status != ANYMAX_OK) return status;
-    am_vk_order(stream, batch->commands, &range, 1);
-    stream->dev->vkCmdFillBuffer(batch->commands, to->buffer, to_offset, size_bytes, 0);
-    batch->commands_used++;
-    return ANYMAX_OK;
+    return record_pieces(stream, to, to_offset, NULL, 0, size_bytes);
 }
 
 anymax_status am_vk_write(am_backend_stream *stream, am_memory *to, size_t to_offset,
@@ -84,11 +102,9 @@ static anymax_status read_large(am_backend_stream *stream, am_memory *from, size
                                 void *data, size_t size_bytes) {
     am_backend_device *dev = stream->dev;
     am_memory *down = NULL;
-    am_vk_batch *batch;
     anymax_status status = am_vk_memory_create(dev, AM_VK_DOWNLOAD, size_bytes, &down);
-    if (status == ANYMAX_OK) status = am_vk_batch_open(stream, am_copy_work(size_bytes), &batch);
+    if (status == ANYMAX_OK) status = record_pieces(stream, down, 0, from, from_offset, size_bytes);
     if (status == ANYMAX_OK) {
-        record_copy(stream, batch, down, 0, from, from_offset, size_bytes);
         status = am_vk_drain(stream);
         if (status != ANYMAX_OK) am_vk_quiesce(stream); /* it may be at work in `down` */
     }
