@@ -46,6 +46,10 @@ extern "C" {
  * with the three macros, which tell the version of the headers. Thread-safe. */
 ANYMAX_API uint32_t anymax_version(void);
 
+/* After INVALID, UNSUPPORTED and NOT_FOUND nothing has been touched. After OUT_OF_MEMORY and DEVICE
+ * each output of the call is whole or as it was, and the next call may be made. After DEVICE_LOST
+ * buffers hold nothing that counts (host tensors are whole or as they were); every handle can still
+ * be released, and the device opened again. */
 typedef enum anymax_status {
     ANYMAX_OK = 0,
     ANYMAX_ERROR_INVALID = 1,       /* wrong everywhere: an argument breaks the documented rules */
@@ -235,7 +239,8 @@ ANYMAX_API anymax_status anymax_stream_create(anymax_device *device, const anyma
 /* Waits for queued work, then frees. NULL is accepted. One thread at a time. */
 ANYMAX_API void anymax_stream_release(anymax_stream *stream);
 /* Waits until all queued work is done and host tensors are written; reports what failed since the
- * last sync (ANYMAX_ERROR_DATA: a kernel met an index out of range; that row was left out). */
+ * last sync (ANYMAX_ERROR_DATA: a kernel met an index out of range; that row was left out). After
+ * another error each output since then is whole or as it was, and is not written to any more. */
 ANYMAX_API anymax_status anymax_stream_sync(anymax_stream *stream);
 /* The device that the stream belongs to. Thread-safe. */
 ANYMAX_API anymax_device *anymax_stream_device(const anymax_stream *stream);
