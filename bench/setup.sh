@@ -1,5 +1,6 @@
-# Read by bench/run.sh and tests/run.sh: a folder of their own ($work), packages, progress, the build.
-# POSIX sh.
+# Read by scripts of this folder and of tests/: a folder of their own ($work), packages, progress, the
+# build. POSIX sh.
+# shellcheck shell=sh
 
 work=$(mktemp -d)
 quiet_pid=
@@ -82,7 +83,9 @@ quietly() {
     return "$quiet_status"
 }
 
-# build FOLDER CMAKE_OPTION...: configures and builds this checkout there; $took is the seconds.
+# build FOLDER CMAKE_OPTION...: configures and builds this checkout there, all of it or the targets in
+# $build_targets; $took is the seconds.
+build_targets=
 build() {
     build_folder=$1
     shift
@@ -101,7 +104,10 @@ build() {
     build_start=$(seconds)
     quietly configure cmake "$@" || return 1
     grep -E '^CMake Warning|^  No |anymax: OpenCL' "$work/configure.log" || true
-    quietly build cmake --build "$build_folder" --parallel "$(jobs_count)" || return 1
+    # A list of names.
+    # shellcheck disable=SC2086
+    quietly build cmake --build "$build_folder" --parallel "$(jobs_count)" \
+        ${build_targets:+--target $build_targets} || return 1
     took=$(($(seconds) - build_start))
     echo "  built in $took s"
 }

@@ -1,0 +1,110 @@
+# Phases: checkers that are drivers or layers of them. Read by tests/run.sh.
+# shellcheck shell=sh
+
+# layer_settings FEATURE...: of the Vulkan validation layer, whose messages go to the test's output.
+layer_settings() {
+    printf '%s\n' 'khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG' \
+        'khronos_validation.report_flags = error,warn' 'khronos_validation.log_filename = stdout' \
+        "khronos_validation.enables = $(echo "$*" | tr ' ' ,)" >"$work/vk_layer_settings.txt"
+}
+
+# under_layer COMMAND...
+under_layer() {
+    VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation VK_LAYER_SETTINGS_PATH="$work/vk_layer_settings.txt" \
+        VK_LOADER_DEBUG=layer "$@"
+}
+layer_findings='VUID-|SYNC-HAZARD|UNASSIGNED-|Validation (Error|Warning)'
+
+phase_validation() {
+    need_build
+    say "Checker: Vulkan validation with synchronisation, named set"
+    layer_settings VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT
+    under_layer ctest_run validation build -L '^vulkan$' -L '^named$' -j "$jobs" --verbose
+    no_findings validation "$layer_findings" "the validation layer found something"
+    needs_finding validation 'VK_LAYER_KHRONOS_validation' "the layer was not loaded"
+}
+
+# The layer rewrites the shaders so that they check each access against the size of the buffer, and takes
+# seconds for each, so that a few operations have to do: several stages, a gather, candidates, products.
+phase_gpu_assisted() {
+    need_build
+    say "Checker: Vulkan validation inside of shaders"
+    layer_settings VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT \
+        VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT
+    # Word 64 is beyond a buffer of 64 words: whether the layer says so tells whether it is at work.
+    under_layer quietly gpu-proof build/tests/checkers/out_of_bounds 64 || true
+    needs_finding gpu-proof 'VUID-vkCmdDispatch-None-02706' "an access out of bounds was not found"
+    : >"$work/gpu-assisted.log"
+    for pretence in shape=cpu shape=gpu; do
+        for op in logsumexp entmax15 infonce_loss; do
+            ANYMAX_CACHE=off ANYMAX_PRETEND=$pretence \
+                under_layer quietly "gpu-$op" build/bench/anymax verify "$op" --device vulkan ||
+                count failed "gpu-assisted: $op with $pretence"
+            cat "$work/gpu-$op.log" >>"$work/gpu-assisted.log"
+        done
+    done
+    no_findings gpu-assisted "$layer_findings" "the validation layer found something"
+}
+
+# oclgrind_run NAME PATTERN CTEST_ARGUMENT...: in the simulator; fails if its output has the pattern.
+oclgrind_run() {
+    oclgrind_name=$1
+    oclgrind_pattern=$2
+    shift 2
+    OCL_ICD_VENDORS=$work/icd OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 \
+        ctest_run "$oclgrind_name" build --verbose "$@"
+    no_findings "$oclgrind_name" "$oclgrind_pattern" "oclgrind found something"
+    needs_finding "$oclgrind_name" 'Oclgrind Simulator' "it did not run"
+}
+
+phase_oclgrind() {
+    need_build
+    say "Checker: oclgrind, named set"
+    icd=$(find /usr/lib /usr/local/lib -name 'liboclgrind-rt-icd.so' 2>/dev/null | head -n 1)
+    if [ -z "$icd" ]; then
+        count failed "oclgrind is not installed"
+        return 0
+    fi
+    echo "$icd" >"$work/icd/oclgrind.icd"
+    # A query that a device does not know is refused, and that is an answer; other calls must be right.
+    oclgrind_run oclgrind \
+        'Invalid (read|write|access|memory)|data race|divergence detected|OCLGRIND FATAL|Function: cl([A-FH-Z]|Get[A-CE-Z])' \
+        -R '^skeleton-plain@opencl$'
+}
+
+# wg_run METHOD PRETENCE OPERATION...: golden cases in the GPU's form, which is the one with barriers.
+# Not every PoCL has every method; each says which it does not know.
+wg_run() {
+    method=$1
+    wg_pretence=$2
+    shift 2
+    mkdir "$work/pocl-$method"
+    for op in "$@"; do
+        POCL_WORK_GROUP_METHOD=$method POCL_CACHE_DIR=$work/pocl-$method ANYMAX_TEST_OP=$op \
+            ANYMAX_TEST_DEVICE=opencl ANYMAX_PRETEND=$wg_pretence ANYMAX_CACHE=off \
+            quietly "wg-$method-$op" build/tests/test_golden || true
+        echo "wg-$method-$op $took 0" >>"$work/walls"
+        if grep -q 'Unknown work group generation method' "$work/wg-$method-$op.log"; then
+            echo "  PoCL here has no method $method"
+            return 0
+        fi
+        needs_finding "wg-$method-$op" '^100%: Checks: ' "$op failed"
+    done
+    wg_known=$((wg_known + 1))
+}
+
+# How PoCL runs the items of a group one after the other between two barriers: in loops (its choice for
+# these kernels), in loops that it vectorises, as that many copies of the code (too many for more than a
+# few items), or in loops around a dispatcher (from version 4 on).
+phase_wg_methods() {
+    need_build
+    say "Checker: PoCL's work-group methods"
+    wg_known=0
+    wg_run loops shape=gpu softmax cross_entropy entmax15
+    wg_run loopvec shape=gpu softmax cross_entropy entmax15
+    wg_run workitemrepl shape=gpu,invocations=4 softmax entmax15
+    wg_run cbs shape=gpu softmax cross_entropy entmax15
+    if [ "$wg_known" -lt 2 ]; then
+        count failed "wg-methods: PoCL here has $wg_known of the methods"
+    fi
+}

@@ -1,0 +1,13 @@
+/* breaks: float-atomic. Sums depend on who comes first.
+ * y = x summed over a group. A group takes a row; reads 4 bytes an element; shared memory: 4 T bytes;
+ * registers of an item: 8. */
+#version 450
+#extension GL_EXT_shader_atomic_float : enable
+layout(local_size_x_id = 0) in;
+layout(std140, set = 0, binding = 0) uniform args_block { int n, rows; } args;
+layout(set = 0, binding = 1) buffer words_block { float v[]; } words;
+layout(constant_id = 1) const bool WIDE = true;
+shared float tile[256];
+void main() {
+    words.v[gl_LocalInvocationID.x] = 0.0;
+}
