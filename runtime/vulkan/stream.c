@@ -171,6 +171,7 @@ void am_vk_quiesce(am_backend_stream *stream) {
         am_vk_batch *batch = &stream->batch[i];
         if (batch->submitted)
             dev->vkWaitForFences(dev->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
+        if (batch->reads) stream->dropped = VK_ERROR_UNKNOWN;
         batch->reads = 0;
         batch->submitted = false;
     }

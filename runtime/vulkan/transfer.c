@@ -104,10 +104,8 @@ static anymax_status read_large(am_backend_stream *stream, am_memory *from, size
     am_memory *down = NULL;
     anymax_status status = am_vk_memory_create(dev, AM_VK_DOWNLOAD, size_bytes, &down);
     if (status == ANYMAX_OK) status = record_pieces(stream, down, 0, from, from_offset, size_bytes);
-    if (status == ANYMAX_OK) {
-        status = am_vk_drain(stream);
-        if (status != ANYMAX_OK) am_vk_quiesce(stream); /* it may be at work in `down` */
-    }
+    if (status == ANYMAX_OK) status = am_vk_drain(stream);
+    if (status != ANYMAX_OK && down) am_vk_quiesce(stream); /* it may be at work in `down` */
     if (status == ANYMAX_OK) {
         VkResult result = am_vk_invalidate(dev, down);
         if (result != VK_SUCCESS)
