@@ -70,10 +70,20 @@ typedef __global uchar *am_pointer;
 #define AM_NAN as_float(0x7fc00000)
 #define AM_FN
 
+/* No index is negative: GPUs add an offset without a sign to a base for nothing. */
+#define AM_AT(kind, at, bits) ((__global kind *)(p + ((uint)(at) << (bits))))
+
 float am_load1(am_pointer p, uint type, int at) {
-    if (type == AM_F32) return ((__global const float *)p)[at];
-    if (type == AM_F16) return vload_half(at, (__global const half *)p);
-    return as_float((uint)((__global const ushort *)p)[at] << 16);
+    if (type == AM_F32) return *AM_AT(const float, at, 2);
+    if (type == AM_F16) return vload_half(0, AM_AT(const half, at, 1));
+    return as_float((uint)*AM_AT(const ushort, at, 1) << 16);
+}
+
+/* The element, or `absent` where it is not `there`; `at` can be read all the same. */
+float am_load_or(am_pointer p, uint type, int at, bool there, float absent) {
+    float v = absent;
+    if (type != AM_ABSENT) v = am_load1(p, type, at);
+    return there ? v : absent;
 }
 
 /* bf16 of a float, to the nearest, ties to even; NaN stays NaN. */
@@ -85,11 +95,11 @@ ushort am_bf16(float v) {
 
 void am_store1(am_pointer p, uint type, int at, float v) {
     if (type == AM_F32) {
-        ((__global float *)p)[at] = v;
+        *AM_AT(float, at, 2) = v;
     } else if (type == AM_F16) {
-        vstore_half_rte(v, at, (__global half *)p);
+        vstore_half_rte(v, 0, AM_AT(half, at, 1));
     } else {
-        ((__global ushort *)p)[at] = am_bf16(v);
+        *AM_AT(ushort, at, 1) = am_bf16(v);
     }
 }
 

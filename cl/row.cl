@@ -5,6 +5,9 @@
  * Form (row_form.cl) says what an item does. AM_CHIP: 0, or the columns that a lane of a group keeps
  * in registers (whole rows of up to AM_CHIP * lanes columns). Bytes: each stage reads the inputs once,
  * on chip only the first does; the finish writes the outputs.
+ * Registers of an item of a group: AM_CHIP for each input and each kept lane, two for each sum, and
+ * some 20 more; docs/gpu-compile.md has what compilers make of it. AM_EXTRAS 0: no input of slots 10
+ * and up is given, and there is no code for one.
  * Local memory of a group: 4 * AM_ITEMS * (sums of the largest stage + AM_LIST); on CPUs what the host
  * passes as `area`. Barriers stand at top level, or in loops of at least one turn whose count depends
  * on args alone: a stage that a launch leaves out reduces nothing, but passes the same barriers. (PoCL

@@ -3,6 +3,9 @@
 #ifndef AM_CHIP
 #define AM_CHIP 0
 #endif
+#ifndef AM_EXTRAS
+#define AM_EXTRAS 1 /* inputs of slots 10 and up may be there; else their code is left out */
+#endif
 #ifndef AM_LIST
 #define AM_LIST 8 /* candidates that a lane of a group can list */
 #endif
@@ -88,10 +91,11 @@
 #define FOR_BLOCKS
 #define BLOCK
 #define BLOCKS_END
-#define LOAD(name, absent)                                                               \
-    (name##_type == AM_ABSENT || !col_full                                               \
-         ? LIT(absent)                                                                   \
-         : am_load1(name##_p, name##_type, name##_at + col_rel * name##_step))
+#define THERE(slot) (slot < 10 || AM_EXTRAS)
+#define LOAD(slot, name, absent)                                                         \
+    (THERE(slot) ? am_load_or(name##_p, name##_type, name##_at + col_rel * name##_step,  \
+                              col_full, absent)                                          \
+                 : LIT(absent))
 #define PUT(slot, name, e)                                                               \
     if (name##_type != AM_ABSENT && col_full && row_live) {                              \
         const int put_at = name##_at + col_rel * name##_step;                            \
@@ -110,19 +114,17 @@
 #else
 #define AM_UNROLL
 #endif
-/* Bias and noise are read again: they are mostly absent, and registers are dear. */
 #define FOR_TURNS(t) AM_UNROLL for (int t = 0; t < AM_CHIP; t++) if (t < part_turns)
 #define HOLD(slot, name, absent) real name##_r[AM_CHIP];
-#define HOLD_FILL(slot, name, absent) if (slot < 10) name##_r[turn_at] = LOAD(name, absent);
-#define GET(slot, name, absent) \
-    const real name = slot < 10 ? name##_r[turn_at] : LOAD(name, absent);
+#define HOLD_FILL(slot, name, absent) if (THERE(slot)) name##_r[turn_at] = LOAD(slot, name, absent);
+#define GET(slot, name, absent) const real name = THERE(slot) ? name##_r[turn_at] : LIT(absent);
 #define KEEP_HOLD(name, e) real name##_r[AM_CHIP];
 #define KEEP_PUT(name, e) const real name = (e); name##_r[turn_at] = name;
 #define KEEP_GET(name, e) const real name = ROW_HAS_2 ? name##_r[turn_at] : (e);
 #else
 #define FOR_TURNS(t) for (int t = 0; t < part_turns; t++)
 #define ONLINE_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += AM_BLOCK)
-#define GET(slot, name, absent) const real name = LOAD(name, absent);
+#define GET(slot, name, absent) const real name = LOAD(slot, name, absent);
 #define KEEP_PUT(name, e) const real name = (e);
 #define KEEP_GET(name, e) const real name = (e);
 #endif

@@ -11,8 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tensor slots of a row program: 0..9 its own, the rest shared by all programs. */
+/* Tensor slots of a row program: 0..9 its own, 10 and 11 those of its inputs that calls mostly
+ * leave out, the rest shared by all programs. Inputs from 10 on are the extras: kernels may come
+ * without code for them. */
 #define AM_SLOTS 16
+#define AM_SLOT_EXTRAS 10
 #define AM_SLOT_BIAS 12
 #define AM_SLOT_NOISE 13
 #define AM_SLOT_SCALE 14

@@ -46,4 +46,19 @@ enum {
 
 extern const am_program am_program_table[AM_PROGRAM_COUNT];
 
+/* Does a launch with these types give one of the inputs that are mostly left out? */
+static inline bool am_has_extras(const am_program *program, const uint32_t *types) {
+    for (int s = AM_SLOT_EXTRAS; s < AM_SLOTS; s++)
+        if (program->slot[s].role == AM_ROLE_IN && am_nibble(types, s) != AM_ABSENT) return true;
+    return false;
+}
+
+/* Columns of a row that a lane of a GPU keeps in registers, at most: with more of them compilers
+ * spill, or leave no room for a second wave (docs/gpu-compile.md). */
+static inline uint32_t am_chip_columns(const am_program *program, const uint32_t *types) {
+    const int *reductions = program->reductions;
+    const bool heavy = reductions[0] + reductions[1] + reductions[2] > 5;
+    return heavy || am_has_extras(program, types) ? 8 : 16;
+}
+
 #endif

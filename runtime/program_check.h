@@ -22,8 +22,8 @@ static_assert((int)AM_CAT(sum_slots_, AM_PROGRAM_NAME, AM_PROGRAM_WAY) ==
                   (int)AM_CAT(or_slots_, AM_PROGRAM_NAME, AM_PROGRAM_WAY),
               "a slot is used twice");
 static_assert((AM_CAT(or_slots_, AM_PROGRAM_NAME, AM_PROGRAM_WAY) &
-               ~(0x3ff | 1 << AM_SLOT_BIAS | 1 << AM_SLOT_NOISE | 1 << AM_SLOT_SCALE)) == 0,
-              "slots 0 to 9 are the program's, 12 to 14 the modifiers'");
+               ~(0xfff | 1 << AM_SLOT_BIAS | 1 << AM_SLOT_NOISE | 1 << AM_SLOT_SCALE)) == 0,
+              "slots 0 to 11 are the program's, 12 to 14 the modifiers'");
 static_assert((int)AM_CAT(sum_params_, AM_PROGRAM_NAME, AM_PROGRAM_WAY) ==
                   (int)AM_CAT(or_params_, AM_PROGRAM_NAME, AM_PROGRAM_WAY),
               "a param is used twice");

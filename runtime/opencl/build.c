@@ -11,11 +11,17 @@
 
 static const struct {
     const char *suffix;
-    uint32_t items, chip;
+    uint32_t items, chip, extras;
 } variants[AM_CL_VARIANTS] = {
-    [AM_CL_ALONG] = {"_along", 1, 0},        [AM_CL_ACROSS] = {"_across", 1, 0},
-    [AM_CL_SHORT] = {"_group", 64, 4},       [AM_CL_CHIP] = {"_group", 256, 8},
-    [AM_CL_CHIP_LONG] = {"_group", 256, 16}, [AM_CL_STREAM] = {"_group", 256, 0},
+    [AM_CL_ALONG] = {"_along", 1, 0, 1},
+    [AM_CL_ACROSS] = {"_across", 1, 0, 1},
+    [AM_CL_SHORT] = {"_group", 64, 4, 0},
+    [AM_CL_CHIP] = {"_group", 256, 8, 0},
+    [AM_CL_CHIP_LONG] = {"_group", 256, 16, 0},
+    [AM_CL_STREAM] = {"_group", 256, 0, 0},
+    [AM_CL_EXTRAS + AM_CL_SHORT] = {"_group", 64, 4, 1},
+    [AM_CL_EXTRAS + AM_CL_CHIP] = {"_group", 256, 8, 1},
+    [AM_CL_EXTRAS + AM_CL_STREAM] = {"_group", 256, 0, 1},
 };
 
 uint32_t am_cl_chip(am_cl_variant variant) {
@@ -139,8 +145,9 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
      * gain nothing from registers that are arrays, and take long. AM_DEPTH: the tiles of the CPU
      * shape's product take 18 KiB, or 13. */
     snprintf(options, sizeof options,
-             "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_LIST=%d%s%s", (unsigned)items,
-             (unsigned)variants[variant].chip, AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
+             "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_EXTRAS=%u -DAM_LIST=%d%s%s",
+             (unsigned)items, (unsigned)variants[variant].chip,
+             (unsigned)variants[variant].extras, AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
              strcmp(name, "product") == 0 && device->local_bytes < AM_CL_PRODUCT_BYTES
                  ? " -DAM_DEPTH=32"
                  : "");

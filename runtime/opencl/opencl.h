@@ -97,7 +97,9 @@ typedef enum am_cl_variant {
     AM_CL_CHIP,
     AM_CL_CHIP_LONG,
     AM_CL_STREAM,
-    AM_CL_VARIANTS
+    /* Added to one of the GPU shape where one of the extras (launch.h) is given. */
+    AM_CL_EXTRAS = AM_CL_STREAM + 1 - AM_CL_SHORT,
+    AM_CL_VARIANTS = AM_CL_STREAM + 1 + AM_CL_EXTRAS
 } am_cl_variant;
 
 #define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`; it has variant 0 alone \

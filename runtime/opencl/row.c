@@ -131,6 +131,7 @@ static anymax_status plan_gpu(am_backend_stream *stream, const am_row_launch *la
     const am_skeleton skeleton = stream->device->options.pretend.skeleton;
     const am_program *program = &am_program_table[launch->program];
     const bool across = choose_across(stream->device, launch);
+    const am_cl_variant extras = am_has_extras(program, args->types) ? AM_CL_EXTRAS : 0;
     const uint64_t n = (uint64_t)args->n;
     am_cl_variant v = is_whole(args) && skeleton != AM_SKELETON_STREAM
                           ? (skeleton == AM_SKELETON_CHIP ? AM_CL_CHIP : AM_CL_SHORT)
@@ -140,8 +141,9 @@ static anymax_status plan_gpu(am_backend_stream *stream, const am_row_launch *la
         const uint32_t chip = am_cl_chip(v);
         uint32_t wanted;
         /* Sizes that cannot fit even in a full group are passed over before they are compiled. */
+        if (chip > am_chip_columns(program, args->types)) continue;
         if (chip && n > (uint64_t)chip * (v == AM_CL_SHORT ? 64 : 256)) continue;
-        status = am_cl_kernel(stream, launch->program, v, &out->kernel, &out->items);
+        status = am_cl_kernel(stream, launch->program, v + extras, &out->kernel, &out->items);
         if (status != ANYMAX_OK) return status;
         wanted = power_of_two(chip ? (n + chip - 1) / chip : ((uint64_t)args->part_len + 7) / 8);
         if (skeleton == AM_SKELETON_SHORT && out->items > 1 && wanted > out->items / 2)
@@ -149,7 +151,7 @@ static anymax_status plan_gpu(am_backend_stream *stream, const am_row_launch *la
         share_group(launch, out->items, wanted, across, args);
         if (!chip || n <= (uint64_t)chip * (uint64_t)args->lanes) break;
     }
-    out->variant = v;
+    out->variant = v + extras;
     out->rows_a_group = out->items / (uint32_t)args->lanes;
     if (v == AM_CL_STREAM && program->online && is_whole(args)) args->stages |= AM_STAGE_ONLINE;
     return ANYMAX_OK;

@@ -78,14 +78,14 @@ static am_value weight_of(am_plan *plan, const anymax_tensor *weight, am_value x
 /* How much each row counts in a mean. Forward, the loss's own program tells; backward this does,
  * which need not read x. */
 static void count_rows(am_plan *plan, const am_row_step *loss, uint32_t axis, am_value counted) {
-    bool probabilities = loss->param[3] > 0.0f, alike = probabilities || loss->value[2] < 0;
+    bool probabilities = loss->param[3] > 0.0f, alike = probabilities || loss->value[11] < 0;
     am_row_step step;
     int64_t classes = am_plan_ok(plan) ? am_plan_shape(plan, loss->like)[axis] : 0;
     /* Without weights one column tells as much as all. */
     step = am_plan_row_step(
         AM_FAMILY(target_weight),
         alike ? am_plan_slice(plan, loss->like, axis, 0, classes ? 1 : 0) : loss->like, axis);
-    if (!alike) step.value[0] = loss->value[2];
+    if (!alike) step.value[0] = loss->value[11];
     step.value[1] = counted;
     step.value[3] = loss->value[3];
     step.param[0] = alike ? 1.0f : 0.0f;
@@ -128,12 +128,12 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
     step = am_plan_row_step(AM_FAMILY(cross_entropy), x, axis);
     set_params(plan, d, a, &step);
     step.value[0] = x;
-    step.value[1] = am_plan_input(plan, "target_prob", a->target_prob, FLOATS);
-    step.value[2] = weight_of(plan, d->weight, x, axis);
+    step.value[10] = am_plan_input(plan, "target_prob", a->target_prob, FLOATS);
+    step.value[11] = weight_of(plan, d->weight, x, axis);
     step.value[3] = am_plan_input(plan, "target", a->target, INDICES);
     exact_rows(plan, "target", step.value[3], rank, rows);
     if (am_plan_ok(plan))
-        exact_rows(plan, "target_prob", step.value[1], am_plan_rank(plan, x),
+        exact_rows(plan, "target_prob", step.value[10], am_plan_rank(plan, x),
                    am_plan_shape(plan, x));
     step.value[4] = per_row;
     step.value[5] = lse;

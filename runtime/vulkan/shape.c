@@ -3,8 +3,7 @@
 #include "vk.h"
 #include "work.h"
 
-#define CHIP_MOST 16u     /* columns of a lane that registers hold (GPU) */
-#define CHIP_MOST_CPU 16u /* ... on a processor, where registers are memory */
+#define CHIP_MOST_CPU 16u /* columns of a lane on a processor, where registers are memory */
 /* On a processor compiling costs more than running: below this many elements one plain pipeline
  * that is compiled in a fraction of the time serves all lengths, with the same order of additions.
  */
@@ -86,8 +85,9 @@ static uint32_t passes_of(const am_row_args *a, bool online) {
     return passes;
 }
 
+/* `hold`: columns of a lane that registers hold. */
 static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint32_t most,
-                   am_vk_shape *s) {
+                   uint32_t hold, am_vk_shape *s) {
     const am_skeleton forced = dev->pretend.skeleton;
     uint32_t sub = at_most(power_above(dev->subgroup), most);
     if (s->across) {
@@ -95,7 +95,7 @@ static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint
         s->lanes = 1;
         /* No more neighbours than there are rows; more lanes where groups would be too few. */
         while (s->lanes < s->items && s->items / s->lanes >= 2 * rows) s->lanes *= 2;
-        while (!dev->cpu_shape && s->items / s->lanes > ACROSS_ROWS && n / s->lanes > CHIP_MOST &&
+        while (!dev->cpu_shape && s->items / s->lanes > ACROSS_ROWS && n / s->lanes > hold &&
                rows / (s->items / s->lanes) < 2 * dev->cores)
             s->lanes *= 2;
     } else if (dev->cpu_shape) {
@@ -108,7 +108,7 @@ static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint
         s->lanes = at_most(power_above((n + 7) / 8), most);
         s->items = at_most(s->lanes > GPU_SHORT_ITEMS ? s->lanes : GPU_SHORT_ITEMS, most);
     } else {
-        uint32_t lanes = power_above((n + CHIP_MOST - 1) / CHIP_MOST);
+        uint32_t lanes = power_above((n + hold - 1) / hold);
         s->lanes = at_most(lanes < 64 ? 64 : at_most(lanes, GPU_STREAM_ITEMS), most);
         s->items = s->lanes;
     }
@@ -117,7 +117,7 @@ static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint
         if (s->items < 2 && most >= 2) s->items = 2;
         s->lanes = at_most(s->lanes, s->items / 2 ? s->items / 2 : 1);
     } else if (forced == AM_SKELETON_CHIP && !s->across) {
-        while (s->lanes < most && s->lanes * CHIP_MOST < n) s->lanes *= 2;
+        while (s->lanes < most && s->lanes * hold < n) s->lanes *= 2;
         if (s->items < s->lanes) s->items = s->lanes;
     }
 }
@@ -152,6 +152,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
                         const am_row_args *a, uint32_t rows, am_vk_shape *out) {
     const am_skeleton forced = dev->pretend.skeleton;
     const uint32_t most = most_items(dev, program);
+    const uint32_t hold = dev->cpu_shape ? CHIP_MOST_CPU : am_chip_columns(program, a->types);
     const uint32_t length = (uint32_t)(a->part_len < a->n ? a->part_len : a->n);
     const int32_t both = AM_STAGE_ELEMENTS_1 | AM_STAGE_ELEMENTS_2;
     bool online = program->online && (a->stages & both) == both &&
@@ -160,9 +161,9 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     am_vk_shape s = {.stages = a->stages};
     s.across =
         forced == AM_SKELETON_ACROSS || (forced == AM_SKELETON_AUTO && rows_contiguous(program, a));
-    layout(dev, length, rows, most, &s);
+    layout(dev, length, rows, most, hold, &s);
     each = (length + s.lanes - 1) / s.lanes;
-    s.unroll = register_class(at_most(each, dev->cpu_shape ? CHIP_MOST_CPU : CHIP_MOST));
+    s.unroll = register_class(at_most(each, hold));
     s.plain = dev->cpu_shape && forced == AM_SKELETON_AUTO &&
               (uint64_t)length * rows < PLAIN_ELEMENTS_CPU;
     if (s.plain) s.unroll = 1;

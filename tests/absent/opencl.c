@@ -90,11 +90,18 @@ static bool open_device(am_backend_device *device) {
     return am_mutex_init(&device->lock);
 }
 
+/* Is there a launch that takes the program in this variant? */
+static bool wanted(int program, am_cl_variant variant) {
+    const uint32_t all[2] = {0x11111111u, 0x11111111u}, none[2] = {0, 0};
+    const bool extras = variant >= AM_CL_SHORT + AM_CL_EXTRAS;
+    if (program == AM_CL_PRODUCT) return variant == AM_CL_SHORT;
+    if (extras && !am_has_extras(&am_program_table[program], all)) return false;
+    return am_cl_chip(extras ? variant - AM_CL_EXTRAS : variant) <=
+           am_chip_columns(&am_program_table[program], extras ? all : none);
+}
+
 int main(int count, char **words) {
-    static const char *const names[AM_CL_VARIANTS] = {[AM_CL_SHORT] = "short",
-                                                      [AM_CL_CHIP] = "chip",
-                                                      [AM_CL_CHIP_LONG] = "chip-long",
-                                                      [AM_CL_STREAM] = "stream"};
+    static const char *const names[] = {"short", "chip", "chip-long", "stream"};
     static am_backend_device device;
     static am_backend_stream stream = {.device = &device};
     char path[512];
@@ -106,12 +113,15 @@ int main(int count, char **words) {
     if (!list || !open_device(&device)) return perror(path), 1;
     for (int program = 0; program <= AM_PROGRAM_COUNT; program++) {
         for (am_cl_variant v = AM_CL_SHORT; v < AM_CL_VARIANTS; v++) {
+            const int form = (v - AM_CL_SHORT) % AM_CL_EXTRAS;
+            const bool extras = v >= AM_CL_SHORT + AM_CL_EXTRAS;
             cl_kernel kernel;
             uint32_t items;
-            if (program == AM_CL_PRODUCT && v != AM_CL_SHORT) continue;
+            if (!wanted(program, v)) continue;
             if (am_cl_kernel(&stream, program, v, &kernel, &items) == ANYMAX_OK) {
-                fprintf(list, "%d\t%s\t%s,T%u\n", now.number, now.kernel,
-                        program == AM_CL_PRODUCT ? "tiled" : names[v], (unsigned)items);
+                fprintf(list, "%d\t%s\t%s%s,T%u\n", now.number, now.kernel,
+                        program == AM_CL_PRODUCT ? "tiled" : names[form], extras ? "+extras" : "",
+                        (unsigned)items);
             } else {
                 fprintf(stderr, "absent_opencl: %s\n", anymax_error_message());
                 now.failed = true;

@@ -26,7 +26,7 @@
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
 #if defined(ROW_FORWARD)
 #define ROW_PARAM(P) MAP_PARAM(P)
-#define ROW_IN(I) MAP_IN(I) I(1, target_prob, 0.0f) I(2, weight, 1.0f)
+#define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(counted)
 /* own: the weight of the targets, for the mean over rows. A class without a share in the loss may
  * lie infinitely far below. */
@@ -50,7 +50,7 @@
  * class holds more than half (then 1/s > 1/2, as its e is 1), its p A - a is taken as minus the sum
  * of the others': p - 1 would cancel. Elsewhere it is that sum which would cancel. */
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 4, up_loss) P(5, 5, up_lse)
-#define ROW_IN(I) MAP_IN(I) I(1, target_prob, 0.0f) I(2, weight, 1.0f)
+#define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(inv) V(up) V(pull) V(norm)
 #define ROW_S2(R) R(SUM, s, e) R(SUM, total, CE_A)
 #define ROW_T2                                               \
