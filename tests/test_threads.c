@@ -1,6 +1,6 @@
 /* Threads: one device shared by eight, a device for each, two devices on the same hardware, the
  * first use of a kernel by all at once. Results have the bits of a run that one thread made before.
- * And the same work again and again has the same bits each time. */
+ */
 #include "support/device.h"
 #include "support/mix.h"
 
@@ -210,6 +210,77 @@ START_TEST(references) {
 }
 END_TEST
 
+/* A sum and a stream that go from thread to thread, while all read another buffer: a turn that does
+ * not see the one before it leaves that out of the sum. */
+static struct {
+    am_mutex mutex;
+    anymax_stream *stream;
+    anymax_buffer *shared, *common;
+} relay;
+
+enum { BATON = 500 };
+
+static anymax_status add_to_sum(anymax_stream *stream, anymax_device *device) {
+    const int64_t n = BATON;
+    anymax_tensor x = anymax_buffer_tensor(relay.common, 0, ANYMAX_F32, 1, &n);
+    anymax_tensor sum = anymax_buffer_tensor(relay.shared, 0, ANYMAX_F32, 1, &n);
+    anymax_map map = {.kind = ANYMAX_SOFTMAX};
+    anymax_map_grads grads = {.x = &sum, .accumulate = true};
+    anymax_stream *own = NULL;
+    anymax_status status = ANYMAX_OK;
+    if (stream == NULL) status = anymax_stream_create(device, NULL, &own);
+    if (stream == NULL) stream = own;
+    if (status == ANYMAX_OK) status = anymax_map_backward(stream, &map, &x, NULL, &x, &grads);
+    if (status == ANYMAX_OK) status = anymax_stream_sync(stream);
+    anymax_stream_release(own);
+    return status;
+}
+
+static void pass_on(void *user) {
+    worker *w = user;
+    float copy[BATON];
+    anymax_stream *own = NULL;
+    pass(w->gate);
+    if (anymax_stream_create(w->device, NULL, &own) != ANYMAX_OK) went_wrong(w, "stream", 0);
+    for (uint32_t i = 0; i < w->turns && !w->failure[0]; i++) {
+        if (anymax_buffer_read(own, relay.common, 0, copy, sizeof copy) != ANYMAX_OK ||
+            anymax_stream_sync(own) != ANYMAX_OK || copy[BATON - 1] != (BATON - 1) / 64.0f)
+            went_wrong(w, "what all read", i);
+        am_mutex_lock(&relay.mutex);
+        if (add_to_sum(w->number % 2 ? relay.stream : NULL, w->device) != ANYMAX_OK)
+            went_wrong(w, "what is passed on", i);
+        am_mutex_unlock(&relay.mutex);
+        w->done++;
+    }
+    anymax_stream_release(own);
+}
+
+START_TEST(handed_over) {
+    enum { TIMES = 5 };
+    float start[BATON], got[2][BATON];
+    relay.stream = test_main_device.stream;
+    ck_assert(am_mutex_init(&relay.mutex));
+    for (int i = 0; i < BATON; i++) start[i] = (float)i / 64;
+    for (int k = 0; k < 2; k++) {
+        anymax_device *device = test_main_device.device;
+        ck_assert_int_eq(anymax_buffer_create(device, sizeof start, &relay.shared), ANYMAX_OK);
+        ck_assert_int_eq(anymax_buffer_create(device, sizeof start, &relay.common), ANYMAX_OK);
+        anymax_buffer_write(relay.stream, relay.shared, 0, start, sizeof start);
+        anymax_buffer_write(relay.stream, relay.common, 0, start, sizeof start);
+        ck_assert_int_eq(anymax_stream_sync(relay.stream), ANYMAX_OK);
+        for (int i = 0; k == 0 && i < THREADS * TIMES; i++)
+            ck_assert_int_eq(add_to_sum(relay.stream, device), ANYMAX_OK);
+        if (k == 1) run_threads(pass_on, &device, 1, TIMES, false);
+        anymax_buffer_read(relay.stream, relay.shared, 0, got[k], sizeof start);
+        ck_assert_int_eq(anymax_stream_sync(relay.stream), ANYMAX_OK);
+        anymax_buffer_release(relay.shared);
+        anymax_buffer_release(relay.common);
+    }
+    am_mutex_destroy(&relay.mutex);
+    ck_assert_mem_eq(got[0], got[1], sizeof start);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- messages and the log */
 
 /* The message of a thread stays as it is, whatever fails in others. */
@@ -253,6 +324,7 @@ static void log_often(void *user) {
     snprintf(key, sizeof key, "t%u", w->number);
     pass(w->gate);
     for (uint32_t i = 0; i < w->turns; i++) {
+        anymax_set_log(count_line, NULL);
         am_cache_reject(key, "is damaged");
         w->done++;
     }
@@ -270,90 +342,8 @@ START_TEST(log_lines) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------- again and again */
-
-enum { ROWS = 40, N = 777, LONG = 300000, REPLAYS = 200 };
-
-typedef struct replay {
-    anymax_buffer *x, *y, *grad, *loss, *target, *row;
-    anymax_tensor tx, ty, tgrad, tloss, ttarget, trow;
-} replay;
-
-static anymax_tensor make(anymax_buffer **buffer, anymax_dtype dtype, uint32_t rank, int64_t rows,
-                          int64_t n) {
-    const int64_t shape[2] = {rows, n};
-    const size_t size = (size_t)(rows * (rank == 2 ? n : 1)) * 4;
-    ck_assert_int_eq(anymax_buffer_create(test_main_device.device, size, buffer), ANYMAX_OK);
-    return anymax_buffer_tensor(*buffer, 0, dtype, rank, shape);
-}
-
-/* Softmax, its gradient, cross entropy and its gradient, InfoNCE's, and a row that is split:
- * everything in one recording, or with a wait after each call. */
-static void play(const replay *r, bool wait) {
-    anymax_stream *s = test_main_device.stream;
-    anymax_map soft = {.kind = ANYMAX_SOFTMAX}, sparse = {.kind = ANYMAX_ENTMAX15};
-    anymax_cross_entropy ce = {.label_smoothing = 0.1f};
-    anymax_infonce nce = {.symmetric = true};
-    anymax_map_grads grads = {.x = &r->tgrad};
-    anymax_infonce_grads more = {.query = &r->tgrad, .accumulate = true};
-    anymax_status status[7];
-#define STEP(i, call)   \
-    status[i] = (call); \
-    if (wait && status[i] == ANYMAX_OK) status[i] = anymax_stream_sync(s)
-    STEP(0, anymax_map_forward(s, &sparse, &r->tx, &r->ty));
-    STEP(1, anymax_map_backward(s, &soft, &r->tx, NULL, &r->ty, &grads));
-    STEP(2, anymax_cross_entropy_forward(s, &ce, &r->ty, &r->ttarget, NULL, &r->tloss, NULL));
-    STEP(3, anymax_cross_entropy_backward(s, &ce, &r->ty, &r->ttarget, NULL, &r->tloss, NULL,
-                                          &r->tgrad, true));
-    STEP(4, anymax_infonce_backward(s, &nce, &r->tx, &r->ty, NULL, &r->tloss, NULL, &more));
-    STEP(5, anymax_map_forward(s, &soft, &r->tgrad, &r->ty));
-    STEP(6, anymax_map_forward(s, &soft, &r->trow, &r->trow));
-    for (int i = 0; i < COUNT(status); i++)
-        ck_assert_msg(status[i] == ANYMAX_OK, "step %d: %s", i, anymax_error_message());
-}
-
-START_TEST(replays) {
-    anymax_stream *s = test_main_device.stream;
-    static float x[ROWS * N], row[LONG], got[2][2 * ROWS * N + ROWS + LONG];
-    static int32_t target[ROWS];
-    replay r;
-    r.tx = make(&r.x, ANYMAX_F32, 2, ROWS, N);
-    r.ty = make(&r.y, ANYMAX_F32, 2, ROWS, N);
-    r.tgrad = make(&r.grad, ANYMAX_F32, 2, ROWS, N);
-    r.tloss = make(&r.loss, ANYMAX_F32, 1, ROWS, 0);
-    r.ttarget = make(&r.target, ANYMAX_I32, 1, ROWS, 0);
-    r.trow = make(&r.row, ANYMAX_F32, 2, 1, LONG);
-    for (int i = 0; i < ROWS * N; i++) x[i] = (float)(i * 7919 % 1009) / 256;
-    for (int i = 0; i < LONG; i++) row[i] = (float)(i * 7919ll % 100003) / 8192;
-    for (int i = 0; i < ROWS; i++) target[i] = i * 13 % N;
-    ck_assert_int_eq(anymax_buffer_write(s, r.x, 0, x, sizeof x), ANYMAX_OK);
-    ck_assert_int_eq(anymax_buffer_write(s, r.target, 0, target, sizeof target), ANYMAX_OK);
-    for (int i = 0; i < REPLAYS; i++) {
-        float *to = got[i > 0];
-        memset(to, 0xff, sizeof got[0]);
-        ck_assert_int_eq(anymax_buffer_write(s, r.row, 0, row, sizeof row), ANYMAX_OK);
-        play(&r, i % 10 == 9);
-        ck_assert_int_eq(anymax_buffer_read(s, r.y, 0, to, sizeof x), ANYMAX_OK);
-        ck_assert_int_eq(anymax_buffer_read(s, r.grad, 0, to + ROWS * N, sizeof x), ANYMAX_OK);
-        ck_assert_int_eq(anymax_buffer_read(s, r.loss, 0, to + 2 * ROWS * N, ROWS * 4), ANYMAX_OK);
-        ck_assert_int_eq(anymax_buffer_read(s, r.row, 0, to + 2 * ROWS * N + ROWS, sizeof row),
-                         ANYMAX_OK);
-        ck_assert_int_eq(anymax_stream_sync(s), ANYMAX_OK);
-        ck_assert_msg(memcmp(got[0], to, sizeof got[0]) == 0, "replay %d of %d has other bits", i,
-                      REPLAYS);
-    }
-    ck_assert(got[0][0] > 0 && got[0][0] < 1);
-    anymax_buffer_release(r.x);
-    anymax_buffer_release(r.y);
-    anymax_buffer_release(r.grad);
-    anymax_buffer_release(r.loss);
-    anymax_buffer_release(r.target);
-    anymax_buffer_release(r.row);
-}
-END_TEST
-
 static void add(Suite *suite) {
-    TCase *all = tcase_create("threads"), *again = tcase_create("replays");
+    TCase *all = tcase_create("threads");
     tcase_add_unchecked_fixture(all, set_up, NULL);
     tcase_add_test(all, one_device);
     tcase_add_test(all, a_device_each);
@@ -362,11 +352,10 @@ static void add(Suite *suite) {
     tcase_add_test(all, devices_come_and_go);
     tcase_add_test(all, first_use);
     tcase_add_test(all, references);
+    tcase_add_test(all, handed_over);
     tcase_add_test(all, messages);
     tcase_add_test(all, log_lines);
     suite_add_tcase(suite, all);
-    tcase_add_test(again, replays);
-    suite_add_tcase(suite, again);
 }
 
 int main(int argc, char **argv) {

@@ -3,6 +3,11 @@
  * Everything here is backend neutral: the same calls drive the CPU, OpenCL and Vulkan devices.
  * No function prints, exits or aborts; each returns an anymax_status, and anymax_error_message()
  * says in one sentence what was wrong in the last failed call of the calling thread.
+ *
+ * Threads: "Thread-safe" means that any number of threads may make the call at the same time, with
+ * the same handles. Where it says "one thread at a time", a handle belongs to no thread in
+ * particular: another thread may go on with it once the caller has ordered the two (by a mutex,
+ * say). Results do not depend on the number of threads or on what others do.
  */
 #ifndef ANYMAX_CORE_H
 #define ANYMAX_CORE_H
@@ -69,7 +74,10 @@ ANYMAX_API const char *anymax_status_string(anymax_status status);
 ANYMAX_API const char *anymax_error_message(void);
 
 /* Warnings go to this callback (a cache that had to be rebuilt, for one); without one they are
- * dropped. Set it before devices are opened: it is process wide. */
+ * dropped. A message is one line, without its end, valid during the call. It comes from whichever
+ * thread met the cause, and from several at a time: the callback must be thread-safe, and must not
+ * call the library. Set it before devices are opened: it is process wide. A call that another
+ * thread has begun may still reach the callback that was set before. Thread-safe. */
 typedef void (*anymax_log_callback)(void *user, const char *message);
 ANYMAX_API void anymax_set_log(anymax_log_callback callback, void *user);
 
@@ -164,6 +172,7 @@ ANYMAX_API anymax_status anymax_buffer_create(anymax_device *device, size_t size
 /* As for devices. A stream keeps the buffers that its queued work needs. Thread-safe. */
 ANYMAX_API void anymax_buffer_retain(anymax_buffer *buffer);
 ANYMAX_API void anymax_buffer_release(anymax_buffer *buffer);
+/* As it was created. 0 for NULL. Thread-safe. */
 ANYMAX_API size_t anymax_buffer_size(const anymax_buffer *buffer);
 
 /* ---------------------------------------------------------------- tensors */
@@ -232,8 +241,10 @@ typedef struct anymax_stream_desc {
 } anymax_stream_desc;
 
 /* An ordered queue of work of one device. Operations may return before they have run; failures that
- * come later reach the thread that syncs. A stream is used by one thread at a time; streams of one
- * device may be used from many threads. desc NULL means all defaults. */
+ * come later reach the thread that syncs. A stream is used by one thread at a time, in this and all
+ * other headers; streams of one device may be used from many threads at the same time, and may read
+ * the same buffer. Between streams there is no order: sync the one that wrote a buffer before
+ * another one reads or writes it. desc NULL means all defaults. Creating is thread-safe. */
 ANYMAX_API anymax_status anymax_stream_create(anymax_device *device, const anymax_stream_desc *desc,
                                               anymax_stream **out_stream);
 /* Waits for queued work, then frees. NULL is accepted. One thread at a time. */
@@ -246,7 +257,7 @@ ANYMAX_API anymax_status anymax_stream_sync(anymax_stream *stream);
 ANYMAX_API anymax_device *anymax_stream_device(const anymax_stream *stream);
 /* Largest scratch in bytes that one of the operations given to this stream so far needs (host
  * tensors of a device that cannot see host memory are staged in scratch too). A stream created with
- * `plan_only` answers without running anything. */
+ * `plan_only` answers without running anything. One thread at a time. */
 ANYMAX_API size_t anymax_stream_workspace_bytes(const anymax_stream *stream);
 
 /* Copies between host memory and a buffer, in stream order. write: `data` may be reused on return.
