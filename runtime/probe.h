@@ -24,13 +24,14 @@ typedef struct am_driver {
 typedef struct am_driver_list {
     size_t count;
     am_driver item[AM_DRIVERS_MAX];
-    uint64_t watched; /* of other files that can change what happens: layers */
+    uint64_t watched; /* of other files that can change what happens: layers; 0: there are none */
 } am_driver_list;
 
 /* What a backend's loader loads: one for each backend that has drivers of others. */
 typedef struct am_drivers {
     const char *backend;
     const char *const *loaders; /* names of the loader's library, then NULL */
+    const char *no_layers;      /* "NAME=value" that leaves layers out; NULL: there is none */
     /* Lists the drivers as the loader would find them. */
     void (*list)(am_driver_list *out);
     /* Writes a variable that leaves the loader with the drivers of `keep` (true at an index) alone:

@@ -103,13 +103,22 @@ bool am_driver_add_folder(am_driver_list *list, const char *folder, const char *
 
 static void watch_entry(void *user, const char *name) {
     folder_walk *walk = user;
-    char path[1024];
-    uint64_t stamp[2] = {0, 0};
+    char path[1024], text[8192];
+    char *at = text;
+    uint64_t stamp[2] = {0, 0}, hash;
     if (name[0] == '.') return;
     snprintf(path, sizeof path, "%s/%s", walk->folder, name);
     am_file_stamp(path, stamp);
+    hash = am_hash(am_hash(0, path, strlen(path)), stamp, sizeof stamp);
+    /* "enable_environment" and "disable_environment" of a layer name variables that switch it. */
+    read_text(path, text, sizeof text);
+    while ((at = quoted_after(at, "able_environment\"")) != NULL) {
+        const char *value = getenv(at);
+        hash = am_hash(hash, value ? value : "", value ? strlen(value) + 1 : 0);
+        at += strlen(at) + 1;
+    }
     /* A sum: the order of a folder's entries is nobody's. */
-    walk->watched += am_hash(am_hash(0, path, strlen(path)), stamp, sizeof stamp);
+    walk->watched += hash;
 }
 
 void am_driver_watch(am_driver_list *list, const char *folder) {

@@ -74,4 +74,9 @@ static void advice(const am_driver_list *drivers, const bool *keep, char *out, s
 }
 
 const am_drivers am_vk_drivers = {
-    .backend = "vulkan", .loaders = am_vk_loaders, .list = list, .only = only, .advice = advice};
+    .backend = "vulkan",
+    .loaders = am_vk_loaders,
+    .no_layers = "VK_LOADER_LAYERS_DISABLE=~implicit~", /* loaders from 1.3.234 on */
+    .list = list,
+    .only = only,
+    .advice = advice};

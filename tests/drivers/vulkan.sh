@@ -82,6 +82,22 @@ lists "XDG_DATA_HOME"
 says "data/vulkan/icd.d/crash.json crashes "
 follow
 says '^device vulkan:0: '
+
+# A layer that is added to every program: no driver is to blame.
+rm "$work/data/vulkan/icd.d/crash.json"
+mkdir "$work/data/vulkan/implicit_layer.d"
+cat >"$work/data/vulkan/implicit_layer.d/layer.json" <<END
+{"file_format_version": "1.0.0", "layer": {"name": "VK_LAYER_FAKE_crash", "type": "GLOBAL",
+ "library_path": "$FAKES/fake_loader_crash.so", "api_version": "1.3.0", "implementation_version": "1",
+ "description": "crashes", "disable_environment": {"FAKE_LAYER_OFF": "1"}}}
+END
+lists "a bad layer"
+reasons 2
+says '^reason vulkan: listing its devices crashes (SIGSEGV 11) by a layer'
+follow
+says '^device vulkan:0: '
+FAKE_LAYER_OFF=1 lists "a bad layer, switched off"
+says '^device vulkan:0: '
 unset XDG_DATA_HOME
 
 # What the loader passes over is no reason to leave anything.
