@@ -17,6 +17,7 @@ void am_fault_arm_all(am_faults *faults, const am_pretend *pretend) {
     am_fault_arm(faults, AM_FAULT_OOM, pretend->oom, times);
     am_fault_arm(faults, AM_FAULT_COMPILE, pretend->compile, times);
     am_fault_arm(faults, AM_FAULT_SUBMIT, pretend->submit, times);
+    am_fault_arm(faults, AM_FAULT_WAIT, pretend->wait, times);
     am_fault_arm(faults, AM_FAULT_LOST, pretend->lost, times);
 }
 

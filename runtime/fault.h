@@ -16,7 +16,8 @@ typedef enum am_fault {
     AM_FAULT_NONE = 0,
     AM_FAULT_OOM,     /* memory of the device, and every object of the driver */
     AM_FAULT_COMPILE, /* a kernel, a shader module, a pipeline; also one that a cache holds */
-    AM_FAULT_SUBMIT,  /* work handed over, and waiting for it */
+    AM_FAULT_SUBMIT,  /* handing over work */
+    AM_FAULT_WAIT,    /* waiting for it */
     AM_FAULT_LOST,    /* any of these, and all that follow */
     AM_FAULT_COUNT
 } am_fault;

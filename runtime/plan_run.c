@@ -4,12 +4,20 @@
 #include "error.h"
 #include "plan_internal.h"
 
+/* Memory of the caller that launches write to: how many will, and have. */
+typedef struct written {
+    am_memory *memory;
+    uint32_t planned, done;
+} written;
+
 typedef struct run {
     am_plan *plan;
     am_sink sink;
-    bool dry;            /* measures only */
-    bool prepare;        /* what will be launched is built, while dry */
-    bool begun;          /* memory of the caller may have been written to */
+    bool dry;     /* measures only */
+    bool prepare; /* what will be launched is built, while dry */
+    written output[AM_MAX_BASES];
+    int outputs;
+    bool torn;           /* an output has been written in part */
     size_t scratch_from; /* where scratch begins in the workspace */
     bool flags;          /* a launch may raise bits of the status word */
 } run;
@@ -36,14 +44,35 @@ static anymax_dtype dtype_of(const am_base *b) {
 
 /* ---------------------------------------------------------------- launches */
 
-/* Whether outputs are being written follows from the first range that is not of the workspace. */
-static void begin(run *r, const am_binding *binding, int count) {
+static written *find_output(run *r, am_memory *memory) {
+    for (int i = 0; i < r->outputs; i++)
+        if (r->output[i].memory == memory) return &r->output[i];
+    if (r->outputs == AM_MAX_BASES) return NULL;
+    r->output[r->outputs] = (written){.memory = memory};
+    return &r->output[r->outputs++];
+}
+
+/* Counts what a launch writes: planned while dry, done afterwards. */
+static void count_outputs(run *r, const am_binding *binding, int count) {
     anymax_stream *stream = r->plan->stream;
-    for (int s = 0; s < count && !r->begun; s++)
-        r->begun =
-            binding[s].written && binding[s].memory && binding[s].memory != r->sink.workspace;
-    if (r->begun && stream->device->backend->together)
-        stream->device->backend->together(stream->state, true);
+    bool torn = false;
+    for (int s = 0; s < count; s++) {
+        written *w;
+        if (!binding[s].written || !binding[s].memory || binding[s].memory == r->sink.workspace)
+            continue;
+        w = find_output(r, binding[s].memory);
+        if (w) *(r->dry ? &w->planned : &w->done) += 1;
+    }
+    for (int i = 0; i < r->outputs; i++)
+        torn |= r->output[i].done > 0 && r->output[i].done < r->output[i].planned;
+    if (torn != r->torn && stream->device->backend->together)
+        stream->device->backend->together(stream->state, torn);
+    r->torn = torn;
+}
+
+/* Stages before the last write to the workspace alone. */
+static void count_row(run *r, const am_row_launch *launch) {
+    if (launch->args.stages & AM_STAGE_FINISH) count_outputs(r, launch->binding, AM_SLOTS);
 }
 
 static anymax_status run_row(void *user, const am_row_launch *launch) {
@@ -52,10 +81,13 @@ static anymax_status run_row(void *user, const am_row_launch *launch) {
     const am_backend *backend = stream->device->backend;
     anymax_status status;
     r->flags |= am_program_table[launch->program].flags;
-    if (r->prepare && backend->row_prepare) return backend->row_prepare(stream->state, launch);
-    if (r->dry) return ANYMAX_OK;
+    if (r->dry) {
+        count_row(r, launch);
+        return r->prepare && backend->row_prepare ? backend->row_prepare(stream->state, launch)
+                                                  : ANYMAX_OK;
+    }
     status = backend->row(stream->state, launch);
-    if (status == ANYMAX_OK) begin(r, launch->binding, AM_SLOTS);
+    if (status == ANYMAX_OK) count_row(r, launch);
     return status;
 }
 
@@ -64,11 +96,14 @@ static anymax_status run_product(void *user, const am_product_launch *launch) {
     anymax_stream *stream = r->plan->stream;
     const am_backend *backend = stream->device->backend;
     anymax_status status;
-    if (r->prepare && backend->product_prepare)
-        return backend->product_prepare(stream->state, launch);
-    if (r->dry) return ANYMAX_OK;
+    if (r->dry) {
+        count_outputs(r, launch->binding, 3);
+        return r->prepare && backend->product_prepare
+                   ? backend->product_prepare(stream->state, launch)
+                   : ANYMAX_OK;
+    }
     status = backend->product(stream->state, launch);
-    if (status == ANYMAX_OK) begin(r, launch->binding, 3);
+    if (status == ANYMAX_OK) count_outputs(r, launch->binding, 3);
     return status;
 }
 
@@ -77,10 +112,11 @@ static anymax_status run_copy(void *user, am_memory *to, size_t to_offset, am_me
     run *r = user;
     anymax_stream *stream = r->plan->stream;
     am_binding binding = {.memory = to, .written = true};
-    anymax_status status;
-    if (r->dry) return ANYMAX_OK;
-    status = stream->device->backend->copy(stream->state, to, to_offset, from, from_offset, size);
-    if (status == ANYMAX_OK) begin(r, &binding, 1);
+    anymax_status status = ANYMAX_OK;
+    if (!r->dry)
+        status =
+            stream->device->backend->copy(stream->state, to, to_offset, from, from_offset, size);
+    if (status == ANYMAX_OK) count_outputs(r, &binding, 1);
     return status;
 }
 
@@ -232,14 +268,14 @@ static size_t aligned(const am_plan *plan, size_t bytes) {
     return (bytes + align - 1) / align * align;
 }
 
-/* All launches. Where one is refused after another has written, outputs are torn: nothing that is
- * on the device can be relied upon any more. */
+/* All launches. Where one is refused while an output has been written in part, nothing that is on
+ * the device can be relied upon any more. */
 static anymax_status launch_all(run *r) {
     anymax_stream *stream = r->plan->stream;
     anymax_status status = all_actions(r);
-    if (r->begun && stream->device->backend->together)
+    if (r->torn && stream->device->backend->together)
         stream->device->backend->together(stream->state, false);
-    if (status == ANYMAX_OK || status == ANYMAX_ERROR_DEVICE_LOST || !r->begun) return status;
+    if (status == ANYMAX_OK || status == ANYMAX_ERROR_DEVICE_LOST || !r->torn) return status;
     return am_fail_torn(r->plan->op);
 }
 
@@ -265,6 +301,7 @@ anymax_status am_plan_run(am_plan *plan) {
     walks = stream->device->limits.bindings < AM_SLOTS ? 2 : 1;
     for (int walk = 0; walk < walks; walk++) {
         r.sink.launches = 0;
+        r.outputs = 0;
         r.prepare = walk == walks - 1 && !stream->plan_only;
         status = all_actions(&r);
         if (status != ANYMAX_OK) return am_device_check(stream->device, status);

@@ -50,6 +50,7 @@ static const key keys[] = {
     {"oom", COUNT_32, offsetof(am_pretend, oom), NULL},
     {"compile", COUNT_32, offsetof(am_pretend, compile), NULL},
     {"submit", COUNT_32, offsetof(am_pretend, submit), NULL},
+    {"wait", COUNT_32, offsetof(am_pretend, wait), NULL},
     {"lost", COUNT_32, offsetof(am_pretend, lost), NULL},
     {"times", COUNT_32, offsetof(am_pretend, times), NULL},
 };
@@ -167,7 +168,7 @@ anymax_status am_pretend_parse(const char *text, am_pretend *out) {
                            "pretend: there is no key in \"%.*s\"; keys are groups, invocations, "
                            "shared, subgroup, range, buffers, align, alloc, storage16, mapped, "
                            "trips, memory, work, shape, skeleton, reduce, level, part, oom, "
-                           "compile, submit, lost, times",
+                           "compile, submit, wait, lost, times",
                            shown, text);
         if (!equals || !set_value(k, equals + 1, length - (size_t)(equals - text) - 1, out))
             return am_fail(ANYMAX_ERROR_INVALID, "pretend: \"%.*s\" does not fit; %s is %s", shown,

@@ -19,7 +19,8 @@
  *     oom=N           the N-th allocation of memory or of an object of the driver fails, counted
  *                     from the moment the device is opened
  *     compile=N       the N-th kernel or pipeline does not build (never on the CPU)
- *     submit=N        the N-th time that work is handed over, or waited for, is refused
+ *     submit=N        the N-th time that work is handed over it is refused
+ *     wait=N          the N-th time that work is waited for the wait fails
  *     lost=N          at the N-th of all these calls the device is lost, for good
  *     times=N         calls that fail, from the N-th on; 1 if absent
  *
@@ -54,7 +55,7 @@ typedef enum am_level {
 typedef struct am_pretend {
     uint32_t groups, invocations, shared_bytes, buffers, align, trips, part;
     uint32_t subgroup;
-    uint32_t oom, compile, submit, lost, times; /* see fault.h */
+    uint32_t oom, compile, submit, wait, lost, times; /* see fault.h */
     bool no_subgroups, no_storage16, no_mapped;
     uint64_t range_bytes, alloc_bytes, memory_bytes, work;
     am_shape shape;

@@ -104,9 +104,14 @@ static const struct {
     uint32_t times;
     const char *name;
 } walks[] = {
-    {AM_FAULT_OOM, 1, "out of memory"},       {AM_FAULT_COMPILE, 1, "failed to build"},
-    {AM_FAULT_SUBMIT, 1, "refused once"},     {AM_FAULT_SUBMIT, 2, "refused twice"},
-    {AM_FAULT_OOM, 1000, "no memory at all"}, {AM_FAULT_LOST, 1, "lost"}, /* the last */
+    {AM_FAULT_OOM, 1, "out of memory"},
+    {AM_FAULT_OOM, 1000, "no memory at all"},
+    {AM_FAULT_COMPILE, 1, "failed to build"},
+    {AM_FAULT_SUBMIT, 1, "refused once"},
+    {AM_FAULT_SUBMIT, 2, "refused twice"},
+    {AM_FAULT_WAIT, 1, "not waited for once"},
+    {AM_FAULT_WAIT, 2, "not waited for twice"},
+    {AM_FAULT_LOST, 1, "lost"}, /* the last: see losses */
 };
 
 /* ---------------------------------------------------------------- the contract */

@@ -49,10 +49,14 @@ static anymax_status strike(am_backend_device *device, am_fault kind) {
     }
 }
 
+static anymax_status strike_twice(am_backend_stream *stream, am_fault kind) {
+    anymax_status status = strike(stream->device, kind);
+    return status == ANYMAX_ERROR_DEVICE ? strike(stream->device, kind) : status;
+}
+
 /* Every piece of work passes here, and like a driver's is offered twice. */
 static anymax_status admit(am_backend_stream *stream) {
-    anymax_status status = strike(stream->device, AM_FAULT_SUBMIT);
-    return status == ANYMAX_ERROR_DEVICE ? strike(stream->device, AM_FAULT_SUBMIT) : status;
+    return strike_twice(stream, AM_FAULT_SUBMIT);
 }
 
 static void describe(anymax_device_info *info, const am_cpu_level *level) {
@@ -268,7 +272,7 @@ static anymax_status cpu_zero(am_backend_stream *stream, am_memory *to, size_t t
 }
 
 static anymax_status cpu_sync(am_backend_stream *stream) {
-    return admit(stream);
+    return strike_twice(stream, AM_FAULT_WAIT);
 }
 
 /* ------------------------------------------------------------- launches */

@@ -234,6 +234,7 @@ cl_int am_cl_strikes(const am_backend_device *device, am_fault kind) {
     case AM_FAULT_COMPILE:
         return CL_BUILD_PROGRAM_FAILURE;
     case AM_FAULT_SUBMIT:
+    case AM_FAULT_WAIT:
         return CL_OUT_OF_RESOURCES;
     case AM_FAULT_LOST:
         return CL_DEVICE_NOT_AVAILABLE;

@@ -76,7 +76,7 @@ static cl_int enqueue(am_backend_stream *stream, const command *c) {
 }
 
 static cl_int finish(am_backend_stream *stream) {
-    const cl_int struck = am_cl_strikes(stream->device, AM_FAULT_SUBMIT);
+    const cl_int struck = am_cl_strikes(stream->device, AM_FAULT_WAIT);
     return struck == CL_SUCCESS ? stream->device->api->clFinish(stream->queue) : struck;
 }
 

@@ -77,6 +77,7 @@ VkResult am_vk_strikes(am_backend_device *dev, am_fault kind) {
     case AM_FAULT_COMPILE:
         return VK_ERROR_INVALID_SHADER_NV;
     case AM_FAULT_SUBMIT:
+    case AM_FAULT_WAIT:
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     case AM_FAULT_LOST:
         return VK_ERROR_DEVICE_LOST;

@@ -16,7 +16,7 @@ static anymax_status drop(am_backend_stream *stream, am_vk_batch *batch, VkResul
 }
 
 static VkResult wait(am_backend_device *dev, const am_vk_batch *batch) {
-    VkResult result = am_vk_strikes(dev, AM_FAULT_SUBMIT);
+    VkResult result = am_vk_strikes(dev, AM_FAULT_WAIT);
     if (result != VK_SUCCESS) return result;
     return dev->vkWaitForFences(dev->device, 1, &batch->fence, VK_TRUE, UINT64_MAX);
 }

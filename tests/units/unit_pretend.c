@@ -41,7 +41,7 @@ static const struct {
     {"level=neon", {.level = AM_LEVEL_NEON}},
     {"mapped=0", {.no_mapped = true}},
     {"oom=3,times=2", {.oom = 3, .times = 2}},
-    {"compile=1,submit=2,lost=3", {.compile = 1, .submit = 2, .lost = 3}},
+    {"compile=1,submit=2,wait=4,lost=3", {.compile = 1, .submit = 2, .wait = 4, .lost = 3}},
     {"groups=1,groups=2", {.groups = 2}}, /* the last one counts */
 };
 
@@ -69,6 +69,7 @@ START_TEST(is_taken) {
     ck_assert_uint_eq(got.oom, want->oom);
     ck_assert_uint_eq(got.compile, want->compile);
     ck_assert_uint_eq(got.submit, want->submit);
+    ck_assert_uint_eq(got.wait, want->wait);
     ck_assert_uint_eq(got.lost, want->lost);
     ck_assert_uint_eq(got.times, want->times);
     ck_assert_int_eq(got.shape, want->shape);
