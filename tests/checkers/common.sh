@@ -47,20 +47,19 @@ need_build() {
     build/bench/anymax devices || count failed "anymax devices"
 }
 
-# need_sanitizer FOLDER SANITIZERS [TARGET...]: a build of its own; false if it fails.
+# need_sanitizer FOLDER SANITIZERS TYPE [TARGET...]: a build of its own; false if it fails.
 need_sanitizer() {
     sanitizer_folder=$1
     sanitizer=$2
-    shift 2
+    sanitizer_type=$3
+    shift 3
     build_targets=$*
-    if build "$sanitizer_folder" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DANYMAX_SANITIZE="$sanitizer" \
-        -DANYMAX_BUILD_SHARED=OFF -DANYMAX_BENCH=OFF -DANYMAX_TESTS=ON; then
-        build_targets=
-        return 0
-    fi
+    sanitizer_status=0
+    build "$sanitizer_folder" -DCMAKE_BUILD_TYPE="$sanitizer_type" -DANYMAX_SANITIZE="$sanitizer" \
+        -DANYMAX_BUILD_SHARED=OFF -DANYMAX_BENCH=OFF -DANYMAX_TESTS=ON || sanitizer_status=1
     build_targets=
-    count failed "the build with -fsanitize=$sanitizer"
-    return 1
+    [ "$sanitizer_status" -eq 0 ] || count failed "the build with -fsanitize=$sanitizer"
+    return "$sanitizer_status"
 }
 
 # ctest_run NAME FOLDER CTEST_ARGUMENT...: counts the tests; a run without any is a failure.

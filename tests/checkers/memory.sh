@@ -13,7 +13,7 @@ leaks_of_drivers() {
 # The named set, what fails on purpose, and the readers of files.
 phase_asan() {
     say "Checker: addresses and undefined behaviour"
-    need_sanitizer build-asan address,undefined || return 0
+    need_sanitizer build-asan address,undefined RelWithDebInfo || return 0
     leaks_of_drivers
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
         ctest_run asan build-asan -j "$jobs" -R "$(printf '%s' '^(' \
@@ -24,16 +24,17 @@ phase_asan() {
 # Alone it costs little, so all operations run under it, on every backend.
 phase_lsan() {
     say "Checker: leaks"
-    need_sanitizer build-lsan leak || return 0
+    need_sanitizer build-lsan leak Debug || return 0
     leaks_of_drivers
     ctest_run lsan build-lsan -j "$jobs" \
         -R '^((golden-.|loss|arguments|runtime|field|faults)@.*|unit_.*)$'
 }
 
+# Without optimisation, which is built sooner than what it gains would save here and above.
 # The threads of drivers are not compiled with it: what is theirs stands in tsan.supp.
 phase_tsan() {
     say "Checker: data races"
-    need_sanitizer build-tsan thread || return 0
+    need_sanitizer build-tsan thread Debug test_threads test_runtime test_skeleton || return 0
     TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$PWD/tests/checkers/tsan.supp \
         ctest_run tsan build-tsan -j "$jobs" -R '^((threads|runtime|skeleton-plain)@cpu|threads@.*)$'
 }

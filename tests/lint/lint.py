@@ -83,6 +83,23 @@ def units_of_build(build, folder):
     return jobs
 
 
+MUTATED = re.compile(r'am_softmax_forward_group|am_product|product\.full\.comp')
+BARRIER = re.compile(r'\bbarrier\([^()]*\);')
+
+
+def check_mutants(job):
+    """Kernels that need each of their barriers: without one of them there must be a finding."""
+    path, name, options = job
+    whole, found = preprocess(path, options), []
+    places = list(BARRIER.finditer(whole))
+    for place in places:
+        unit = source.Unit(whole[:place.start()] + ';' + whole[place.end():])
+        if not flow.Checker(unit).check():
+            found.append('%s: a barrier is missed by nobody: %s' % (
+                name, whole[max(0, place.start() - 60):place.start()].strip()))
+    return found, len(places)
+
+
 def check_modules(build, folder):
     found, count = [], 0
     for header in sorted(glob.glob(os.path.join(build, 'generated/shaders/*.h'))):
@@ -136,10 +153,15 @@ def repository(build):
             jobs = units_of_build(build, folder)
             for lines in pool.imap(check_unit, jobs):
                 found += lines
+            mutants = 0
+            for lines, number in pool.imap(check_mutants, [j for j in jobs if MUTATED.match(j[1])]):
+                found += lines
+                mutants += number
             modules, number = check_modules(build, folder)
             found += modules
-            counts += ', %d programs, %d modules' % (len(jobs), number)
-            if not jobs or not number:
+            counts += ', %d programs, %d of them without a barrier, %d modules' % (
+                len(jobs) + mutants, mutants, number)
+            if not jobs or not mutants or not number:
                 found.append('the build has no programs or no modules')
     return found, counts
 

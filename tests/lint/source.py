@@ -64,6 +64,15 @@ def split(tokens_, mark=','):
     return parts + [tokens_[start:]]
 
 
+BARRIERS = {'barrier', 'work_group_barrier', 'subgroupBarrier', 'controlBarrier', 'sub_group_barrier'}
+
+
+def is_together(token):
+    """Whether all items of a group have to come here together."""
+    return token in BARRIERS or (token.startswith(('subgroup', 'sub_group_', 'work_group_')) and
+                                 token not in ('subgroupElect', 'subgroupMemoryBarrier'))
+
+
 class Node:
     """kind: block, if, for, while, do, switch, jump, expr. `cond`, `init`, `step`, `tokens` are tokens;
     `body`, `other` are nodes; a block has `items`."""
@@ -245,3 +254,23 @@ class Parser:
 
     def do_jump(self, word, _):
         return Node('jump', tokens=[word] + self.until(';'))
+
+
+def in_order(node, in_meeting):
+    """Statements as (tokens, whether a loop around them has a barrier)."""
+    if node.kind in ('expr', 'jump'):
+        yield node.tokens, in_meeting
+    loop = node.kind in ('for', 'while', 'do')
+    inner = in_meeting or loop and any(is_together(t) for t in all_tokens(node.body))
+    if node.kind != 'do':
+        yield node.init + node.cond + node.step, in_meeting
+    for child in node.children():
+        yield from in_order(child, inner)
+    if node.kind == 'do':
+        yield node.cond, in_meeting
+
+
+def all_tokens(node):
+    yield from node.tokens + node.init + node.cond + node.step
+    for child in node.children():
+        yield from all_tokens(child)
