@@ -57,6 +57,11 @@ oclgrind_run() {
     needs_finding "$oclgrind_name" 'Oclgrind Simulator' "it did not run"
 }
 
+# Not OCLGRIND_UNINITIALIZED. Version 21.10 does not know all instructions of optimised kernels; without
+# optimisation it takes half an hour, and what the host writes behind the start of a buffer counts as not
+# written (clEnqueueWriteBuffer to bytes 256 to 280 of a buffer, then a kernel that reads them), as do
+# zeros of clEnqueueFillBuffer: all tensors of the host lie in the workspace, behind its start. The suites
+# poison scratch and outputs instead, and memcheck follows the same programs on the CPU.
 phase_oclgrind() {
     need_build
     say "Checker: oclgrind, named set"
@@ -83,12 +88,12 @@ wg_run() {
         POCL_WORK_GROUP_METHOD=$method POCL_CACHE_DIR=$work/pocl-$method ANYMAX_TEST_OP=$op \
             ANYMAX_TEST_DEVICE=opencl ANYMAX_PRETEND=$wg_pretence ANYMAX_CACHE=off \
             quietly "wg-$method-$op" build/tests/test_golden || true
-        echo "wg-$method-$op $took 0" >>"$work/walls"
         if grep -q 'Unknown work group generation method' "$work/wg-$method-$op.log"; then
             echo "  PoCL here has no method $method"
             return 0
         fi
         needs_finding "wg-$method-$op" '^100%: Checks: ' "$op failed"
+        echo "  $method, $op: $took s"
     done
     wg_known=$((wg_known + 1))
 }
