@@ -133,6 +133,8 @@ typedef struct anymax_device anymax_device;
 
 /* Calls `visit` for each device found, the CPU first, and, for each backend that could not be used
  * (no loader, no driver, a failing driver), once with `info` NULL and the reason. Opens nothing.
+ * Where the helper anymax-probe is installed, drivers are tried in a child process before this one
+ * loads them (docs/robustness.md), when they are met for the first time, also by device_open.
  * `reason` is NULL for a device. Returning false from `visit` ends the walk. Thread-safe. */
 typedef bool (*anymax_device_visitor)(void *user, const anymax_device_info *info,
                                       const char *reason);
