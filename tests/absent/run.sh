@@ -44,6 +44,11 @@ if [ "$extent" = all ]; then
     part=.
 fi
 
+: >"$work/versions"
+version() { # version NAME WORDS
+    echo "- $1: $2" >>"$work/versions"
+}
+
 missing_tools=
 lacks() { # lacks WAY WHAT
     echo "$1 is left out: there is no $2 here."
@@ -66,11 +71,6 @@ failed=0
 
 # ---- Vulkan: RADV
 radeon=$(find /usr/share/vulkan/icd.d /etc/vulkan/icd.d -name 'radeon_icd*.json' 2>/dev/null | head -n 1)
-one_radv() { # one_radv TARGET: into a file of its own, as lines may be long in coming
-    RADV_FORCE_FAMILY=$1 VK_ICD_FILENAMES=$radeon VK_DRIVER_FILES=$radeon \
-        "$programs/absent_vulkan" "$1" >"$work/radv.$1" 2>"$work/radv.$1.log" ||
-        { grep -v 'not a conformant' "$work/radv.$1.log" >&2; return 1; }
-}
 start=$(seconds)
 if [ -z "$radeon" ]; then
     lacks "Vulkan for AMD" "RADV (mesa-vulkan-drivers)"
@@ -78,8 +78,15 @@ elif [ ! -x "$programs/absent_vulkan" ]; then
     lacks "Vulkan for AMD" "absent_vulkan in $programs"
 else
     say "Vulkan for AMD, by RADV: $radv"
-    for target in $radv; do one_radv "$target" || failed=1; done
-    for target in $radv; do cat "$work/radv.$target" >>"$work/table"; done
+    version RADV "Mesa $(dpkg-query -W -f='${Version}' mesa-vulkan-drivers 2>/dev/null || echo '?')"
+    export radeon work programs
+    # A file for each, as they run side by side. The program reads its variables itself.
+    # shellcheck disable=SC2016
+    echo "$radv" | tr ' ' '\n' | xargs -n 1 -P "$(jobs_count)" sh -c 'RADV_FORCE_FAMILY=$0 \
+        VK_ICD_FILENAMES=$radeon VK_DRIVER_FILES=$radeon "$programs/absent_vulkan" "$0" \
+        >"$work/radv.$0" 2>"$work/messages.$0"' || failed=1
+    cat "$work"/messages.* | grep -v 'not a conformant' || true
+    cat "$work"/radv.* >>"$work/table"
     echo "  $(wc -l <"$work/table") pipelines in $(($(seconds) - start)) s"
 fi
 
@@ -141,13 +148,15 @@ else
         lacks "OpenCL for AMD" "libclc (libclc-15)"
     else
         export CLANG PTXAS
-        say "OpenCL for AMD, by $($clang --version | head -n 1): $amd"
+        say "OpenCL for AMD, by clang: $amd"
+        version clang "$($clang --version | head -n 1)"
         BITCODE=$clc/amdgcn--amdhsa.bc
         export BITCODE
         # shellcheck disable=SC2086 # a list of names
         compile amd $amd
         if [ -n "$nvidia" ] && [ -x "$PTXAS" ] && [ -f "$clc/nvptx64--nvidiacl.bc" ]; then
             say "OpenCL for NVIDIA, by ptxas: $nvidia"
+            version ptxas "$("$PTXAS" --version | sed -n 's/.*release/release/p')"
             BITCODE=$clc/nvptx64--nvidiacl.bc
             # shellcheck disable=SC2086
             compile nvidia $nvidia
@@ -162,6 +171,8 @@ else
         LD_LIBRARY_PATH=$ocloc_folder/usr/lib/$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
         export LD_LIBRARY_PATH
         say "OpenCL for Intel, by ocloc: $intel"
+        version ocloc "$(cd "$work" && "$OCLOC" query OCL_DRIVER_VERSION >/dev/null 2>&1 &&
+            cat OCL_DRIVER_VERSION)"
         # shellcheck disable=SC2086
         compile intel $intel
         unset LD_LIBRARY_PATH
@@ -180,10 +191,14 @@ say "Summary"
 awk -f "$here/summary.awk" "$table" >"$work/summary" || failed=1
 cat "$work/summary"
 echo
+cat "$work/versions"
 echo "All lines: $table"
 if [ -n "$page" ]; then
     {
         cat "$here/page.md"
+        echo "Compilers:"
+        echo
+        cat "$work/versions"
         awk -v markdown=1 -f "$here/summary.awk" "$table" || true
     } >"$page"
 fi

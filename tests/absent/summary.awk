@@ -41,7 +41,7 @@ function line(record, f) {
         printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", f[1], f[2], f[3], f[4], f[5], f[6],
             f[8], f[9], f[10], f[12]
     else
-        printf "%-14s%-10s%-26s%-58s%5s%5s%6s%6s%8s%6s\n", f[1], f[2], f[3], f[4], f[5], f[6], f[8], f[9],
+        printf "%-14s%-10s%-26s%-52s%6s%6s%7s%8s%9s%7s\n", f[1], f[2], f[3], f[4], f[5], f[6], f[8], f[9],
             f[10], f[12]
 }
 function lines_heading() {
