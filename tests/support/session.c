@@ -194,14 +194,15 @@ static bool is_untouched(const session *s, int i) {
     return same;
 }
 
-const char *session_differs(const session *s, const unsigned char *want, bool or_untouched,
+const char *session_differs(const session *s, const unsigned char *want, session_allowed allowed,
                             bool buffers) {
     for (int i = 0; is_there(s, i); i++) {
         const session_tensor *t = tensor_of(s, i);
+        const unsigned char *memory = s->memory[home(s, i)];
         if (!t->output) continue;
-        if ((buffers || t->host) && s->memory[home(s, i)] &&
-            memcmp(want, s->memory[home(s, i)], bytes_of(t)) != 0 &&
-            !(or_untouched && is_untouched(s, i)))
+        if ((buffers || t->host) && memory &&
+            !(allowed.whole && memcmp(want, memory, bytes_of(t)) == 0) &&
+            !(allowed.untouched && is_untouched(s, i)))
             return t->name;
         want += bytes_of(t);
     }

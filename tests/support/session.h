@@ -59,10 +59,12 @@ anymax_status session_look(session *s);
 
 /* Copies of all outputs, one behind the other; free it. */
 unsigned char *session_outputs(const session *s);
-/* Compares each output with `want`, a copy of good ones: NULL, or the name of one that differs.
- * With `or_untouched` an output may also hold what it held before the call; buffers count only if
- * they have been read. */
-const char *session_differs(const session *s, const unsigned char *want, bool or_untouched,
+/* The name of an output that is none of what it may be, or NULL: `whole`, as in `want`, a copy of
+ * good outputs; `untouched`, as before the call. Buffers count only if they have been read. */
+typedef struct session_allowed {
+    bool whole, untouched;
+} session_allowed;
+const char *session_differs(const session *s, const unsigned char *want, session_allowed allowed,
                             bool buffers);
 
 /* Frees the host memory of tensors: what the library still writes there is then an error. */
