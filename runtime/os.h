@@ -66,10 +66,10 @@ unsigned long am_process_id(void);
  * own place); docs/robustness.md tells what may happen to it. A key is a file name of letters and
  * digits; it is made of all that the contents depend on, and of the library's version and the width
  * of its pointers, which are always part of it.
- * Reading returns an am_alloc'ed block, or NULL for absent or damaged (a header with key, length and
- * checksum is written and checked here). A damaged file is rejected: logged and removed; a backend
- * does the same with one that its driver does not take. Writing is atomic (temporary file and
- * rename) and never fails loudly. */
+ * Reading returns an am_alloc'ed block, or NULL for absent or damaged (a header with key, length
+ * and checksum is written and checked here). A damaged file is rejected: logged and removed; a
+ * backend does the same with one that its driver does not take. Writing is atomic (temporary file
+ * and rename) and never fails loudly. */
 typedef struct am_cache_part {
     const void *data;
     size_t size;
@@ -83,8 +83,8 @@ void am_cache_reject(const char *key, const char *wrong); /* wrong: "is damaged"
 void am_cache_write(const char *key, const void *data, size_t size);
 uint64_t am_hash(uint64_t seed, const void *data, size_t size);
 
-/* For the probe of drivers (probe.h). What changes when a file or folder does: its size and the time
- * of its last change; false if it is not there. */
+/* For the probe of drivers (probe.h). What changes when a file or folder does: its size and the
+ * time of its last change; false if it is not there. */
 bool am_file_stamp(const char *path, uint64_t out_stamp[2]);
 /* Calls `visit` with the name of each entry of a folder, in any order; false if it is no folder. */
 bool am_folder_visit(const char *path, void (*visit)(void *user, const char *name), void *user);
@@ -105,7 +105,8 @@ typedef struct am_child {
 } am_child;
 
 /* Runs arguments[0], an absolute path, in a new process, for `seconds` at most. `arguments` and
- * `changes` end with NULL; a change "NAME=value" sets a variable for the child, "NAME" removes it. */
+ * `changes` end with NULL; a change "NAME=value" sets a variable for the child, "NAME" removes it.
+ */
 void am_child_run(const char *const *arguments, const char *const *changes, uint32_t seconds,
                   am_child *out);
 /* Called by the child itself: a crash leaves no core file and opens no dialog, and it ends a second
