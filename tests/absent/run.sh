@@ -6,7 +6,7 @@
 # Three ways, each with Debian's packages alone: Mesa's RADV without a device (Vulkan, AMD), clang with
 # libclc (OpenCL, AMD; NVIDIA too where ptxas is installed), ocloc (OpenCL, Intel). The whole table goes
 # to BUILD/absent.tsv, a summary to the terminal, and as Markdown to FILE.
-# --ci takes two AMD GPUs, one Intel GPU and a part of the OpenCL kernels (default: --all).
+# --ci takes two AMD GPUs, one Intel GPU and some of the programs (default: --all).
 #
 # Status 1 if a kernel does not compile, spills, or keeps an array in memory of its own; also if a
 # compiler is missing and ANYMAX_TEST_REQUIRE is set. Status 77: there is no compiler at all.
@@ -35,12 +35,14 @@ radv='vega10 gfx1100'
 amd='gfx900'
 intel='tgllp'
 nvidia=
+programs='softmax cross_entropy entmax entmax15 log_softmax unit'
 part='am_(softmax_forward|cross_entropy_(forward|backward)|entmax_backward)_|product'
 if [ "$extent" = all ]; then
     radv='tahiti polaris10 vega10 navi10 navi21 gfx1100'
     amd='gfx803 gfx900 gfx1030 gfx1100'
     intel='skl tgllp dg2'
     nvidia='sm_75 sm_90'
+    programs=
     part=.
 fi
 
@@ -57,14 +59,14 @@ lacks() { # lacks WAY WHAT
 
 # Whoever gives a build has installed what there is to install.
 if [ -z "$built" ]; then
-    need_packages clang-15 libclc-15 mesa-vulkan-drivers binutils cmake ninja-build gcc libc6-dev opencl-headers libvulkan-dev libvulkan1 glslang-tools \
-        pkg-config check libsubunit-dev libcjson-dev
+    need_packages clang-15 libclc-15 mesa-vulkan-drivers binutils cmake ninja-build gcc libc6-dev \
+        opencl-headers libvulkan-dev libvulkan1 glslang-tools pkg-config check libsubunit-dev libcjson-dev
     say "Building in build/"
     build build -DCMAKE_BUILD_TYPE=Release -DANYMAX_TESTS=ON || exit 1
     built=build
 fi
 built=$(cd "$built" && pwd)
-programs=$built/tests/absent
+folder=$built/tests/absent
 table=$built/absent.tsv
 : >"$work/table"
 failed=0
@@ -74,16 +76,16 @@ radeon=$(find /usr/share/vulkan/icd.d /etc/vulkan/icd.d -name 'radeon_icd*.json'
 start=$(seconds)
 if [ -z "$radeon" ]; then
     lacks "Vulkan for AMD" "RADV (mesa-vulkan-drivers)"
-elif [ ! -x "$programs/absent_vulkan" ]; then
-    lacks "Vulkan for AMD" "absent_vulkan in $programs"
+elif [ ! -x "$folder/absent_vulkan" ]; then
+    lacks "Vulkan for AMD" "absent_vulkan in $folder"
 else
     say "Vulkan for AMD, by RADV: $radv"
     version RADV "Mesa $(dpkg-query -W -f='${Version}' mesa-vulkan-drivers 2>/dev/null || echo '?')"
-    export radeon work programs
+    export radeon work folder programs
     # A file for each, as they run side by side. The program reads its variables itself.
     # shellcheck disable=SC2016
     echo "$radv" | tr ' ' '\n' | xargs -n 1 -P "$(jobs_count)" sh -c 'RADV_FORCE_FAMILY=$0 \
-        VK_ICD_FILENAMES=$radeon VK_DRIVER_FILES=$radeon "$programs/absent_vulkan" "$0" \
+        VK_ICD_FILENAMES=$radeon VK_DRIVER_FILES=$radeon "$folder/absent_vulkan" "$0" $programs \
         >"$work/radv.$0" 2>"$work/messages.$0"' || failed=1
     cat "$work"/messages.* | grep -v 'not a conformant' || true
     cat "$work"/radv.* >>"$work/table"
@@ -138,10 +140,10 @@ compile() {
 }
 
 mkdir "$work/cl"
-if [ ! -x "$programs/absent_opencl" ]; then
-    lacks "OpenCL" "absent_opencl in $programs"
+if [ ! -x "$folder/absent_opencl" ]; then
+    lacks "OpenCL" "absent_opencl in $folder"
 else
-    "$programs/absent_opencl" "$work/cl"
+    "$folder/absent_opencl" "$work/cl"
     if [ -z "$clang" ]; then
         lacks "OpenCL for AMD" "clang with amdgcn (clang-15)"
     elif [ -z "$clc" ]; then

@@ -1,5 +1,6 @@
 /* Makes the pipelines of the Vulkan backend on a device that need not be there, and prints what the
- * driver's compiler says of each: absent_vulkan TARGET.
+ * driver's compiler says of each: absent_vulkan TARGET [PROGRAM...] (all row programs if none is
+ * named).
  *
  * Meant for drivers that compile without their hardware (Mesa's RADV with RADV_FORCE_FAMILY): the
  * planner and the backend run as they always do, launch by launch, and what they hand to the driver
@@ -25,6 +26,7 @@ static struct {
 
 static struct {
     const char *target, *kernel, *shape, *flavour;
+    char **programs; /* that are wanted; ends with NULL */
     int made, failed;
 } now;
 
@@ -275,6 +277,14 @@ static bool check(anymax_status status) {
     return false;
 }
 
+/* Is "softmax_forward" wanted? So if there is no list, and if "softmax" is in it. */
+static bool is_wanted(const char *name) {
+    for (char **p = now.programs; *p; p++)
+        if (strncmp(name, *p, strlen(*p)) == 0 && name + strlen(*p) == strrchr(name, '_'))
+            return true;
+    return *now.programs == NULL;
+}
+
 static void list_all(session *s) {
     now.kernel = "product";
     now.shape = "f32";
@@ -283,6 +293,7 @@ static void list_all(session *s) {
     check(plan_product(s, AM_F16, 2));
     for (int program = 0; program < AM_PROGRAM_COUNT; program++) {
         now.kernel = am_program_table[program].name;
+        if (!is_wanted(now.kernel)) continue;
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             now.shape = shapes[i].name;
             check(plan_row(s, program, &shapes[i]));
@@ -305,8 +316,9 @@ static void run(const char *flavour, const char *pretend) {
 }
 
 int main(int count, char **words) {
-    if (count != 2) return fprintf(stderr, "usage: absent_vulkan TARGET\n"), 2;
+    if (count < 2) return fprintf(stderr, "usage: absent_vulkan TARGET [PROGRAM...]\n"), 2;
     now.target = words[1];
+    now.programs = words + 2;
     run("full", "");
     run("floor", "buffers=4,storage16=0,subgroup=none,shared=16k,invocations=128");
     if (!now.made) now.failed++;
