@@ -2,7 +2,7 @@
 # Fuzzes with libFuzzer, addresses and undefined behaviour checked: sh tests/fuzz.sh [SECONDS [TARGET...]]
 # Each target runs for so long (60 s) on the kept inputs in tests/fuzz/corpus, as many at once as there are
 # processors. What breaks is kept in build-fuzz/findings, with the command that repeats it. Inputs that reach
-# new code stay in build-fuzz/found; `MERGE=1 sh tests/fuzz.sh 0` adds the few that are needed to the corpus.
+# new code stay in build-fuzz/found; `MERGE=1 sh tests/fuzz.sh 0` keeps those in the corpus that are needed.
 # Status 0 if nothing broke.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,8 +16,9 @@ time=${1:-60}
 [ $# -gt 0 ] || set -- $all
 corpus=tests/fuzz/corpus
 findings=build-fuzz/findings
-# Larger than anything that the targets need, far smaller than what hostile sizes ask for.
-limits='-rss_limit_mb=1024 -malloc_limit_mb=64 -timeout=25'
+# Larger than anything that the targets need, far smaller than what hostile sizes ask for. The time is that of the
+# wall: on a busy machine a second of work takes many.
+limits='-rss_limit_mb=1024 -malloc_limit_mb=64 -timeout=120'
 
 if ! command -v clang >/dev/null 2>&1; then
     echo "There is no clang here, and libFuzzer comes with it: nothing was fuzzed."
@@ -103,7 +104,11 @@ fi
 
 if [ "${MERGE:-0}" = 1 ]; then
     for target in "$@"; do
-        quietly "merge-$target" "build-fuzz/tests/fuzz/fuzz_$target" -merge=1 "$corpus/$target" \
+        # Inputs with a speaking name stay; those that libFuzzer has named compete with what was found.
+        mkdir -p "build-fuzz/found/$target"
+        find "$corpus/$target" -type f | grep -E '/[0-9a-f]{40}$' >"$work/named" || true
+        while read -r input; do mv "$input" "build-fuzz/found/$target/"; done <"$work/named"
+        quietly "merge-$target" "build-fuzz/tests/fuzz/fuzz_$target" -set_cover_merge=1 "$corpus/$target" \
             "build-fuzz/found/$target"
         echo "$target: $(find "$corpus/$target" -type f | wc -l) inputs are kept"
     done
