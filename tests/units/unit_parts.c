@@ -1,6 +1,7 @@
 /* Small parts: allocation and its hook, checked multiplication, messages, the table of row
  * programs. */
 #include "error.h"
+#include "fault.h"
 #include "os.h"
 #include "program.h"
 
@@ -46,6 +47,27 @@ START_TEST(nth_allocation_fails) {
     memory[0] = am_alloc_aligned(64, 8);
     ck_assert_ptr_nonnull(memory[0]);
     am_free_aligned(memory[0]);
+}
+END_TEST
+
+START_TEST(nth_call_fails) {
+    static const am_pretend pretend = {.oom = 3, .times = 2, .lost = 9};
+    am_faults faults = {0};
+    ck_assert_int_eq(am_fault_strikes(NULL, AM_FAULT_OOM), AM_FAULT_NONE);
+    ck_assert_int_eq(am_fault_strikes(&faults, AM_FAULT_OOM), AM_FAULT_NONE);
+    am_fault_arm_all(&faults, &pretend);
+    for (int i = 1; i <= 6; i++)
+        ck_assert_int_eq(am_fault_strikes(&faults, AM_FAULT_OOM),
+                         i == 3 || i == 4 ? AM_FAULT_OOM : AM_FAULT_NONE);
+    ck_assert_uint_eq(am_fault_fired(&faults), 2);
+    /* Any kind counts for a loss, which lasts. */
+    ck_assert_int_eq(am_fault_strikes(&faults, AM_FAULT_SUBMIT), AM_FAULT_NONE);
+    ck_assert_int_eq(am_fault_strikes(&faults, AM_FAULT_COMPILE), AM_FAULT_NONE);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(am_fault_strikes(&faults, AM_FAULT_WAIT), AM_FAULT_LOST);
+    ck_assert_uint_eq(am_fault_fired(&faults), 5);
+    am_fault_arm(&faults, AM_FAULT_LOST, 0, 1);
+    ck_assert_int_eq(am_fault_strikes(&faults, AM_FAULT_WAIT), AM_FAULT_NONE);
 }
 END_TEST
 
@@ -135,6 +157,7 @@ static void add(TCase *all) {
     tcase_add_test(all, multiplication_is_checked);
     tcase_add_test(all, aligned_is_aligned);
     tcase_add_test(all, nth_allocation_fails);
+    tcase_add_test(all, nth_call_fails);
     tcase_add_test(all, messages_belong_to_threads);
     tcase_add_test(all, status_has_a_name);
     tcase_add_test(all, log_goes_to_the_callback);
