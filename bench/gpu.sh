@@ -217,16 +217,17 @@ if [ -x build-gpu/tests/test_map ]; then
     for device in $devices; do
         turn=$((turn + 1))
         share=$(($(seconds) + $(left) / (count - turn + 1)))
-        for suite in map loss numerics property field skeleton random golden arguments runtime large; do
+        for suite in map loss numerics property field skeleton watchdog threads random golden arguments \
+            runtime cache faults large; do
             [ -x "build-gpu/tests/test_$suite" ] || continue
             log=$out/test-$(file_of "$device")-$suite.txt
             status=0
             # A suite that hangs leaves half of the time to the others.
-            limited $(($(left "$share") / 2)) "$log" env ANYMAX_TEST_DEVICE="$device" \
+            limited $(($(left "$share") / 2)) "$log" \
+                env ANYMAX_TEST_REQUIRE=1 ANYMAX_TEST_DEVICE="$device" \
                 "build-gpu/tests/test_$suite" || status=$?
             case $status in
             0) word=passed ;;
-            77) word='not for this device' ;;
             124) word='not finished in time' ;;
             *) word="FAILED ($status)" ;;
             esac

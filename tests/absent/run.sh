@@ -39,9 +39,9 @@ programs='softmax cross_entropy entmax entmax15 log_softmax unit'
 part='am_(softmax_forward|cross_entropy_(forward|backward)|entmax_backward)_|product'
 if [ "$extent" = all ]; then
     radv='tahiti polaris10 vega10 navi10 navi21 gfx1100'
-    amd='gfx803 gfx900 gfx1030 gfx1100'
+    amd='gfx900 gfx1030 gfx1100'
     intel='skl tgllp dg2'
-    nvidia='sm_75 sm_90'
+    nvidia='sm_75'
     programs=
     part=.
 fi
