@@ -16,8 +16,7 @@ NR == 1 { next }
     if ($9 > 0) { scalar++; notes[scalar] = $0 }
     if ($11 > shared[$1] + 0) { shared[$1] = $11; shared_by[$1] = $3 " " $4 }
     total[$1]++
-    place = $1 == "opencl-intel" ? 1000 - $5 : $6
-    load[NR] = place; text[NR] = $0
+    if ($1 != "opencl-intel") { load[NR] = $6; text[NR] = $0 }
 }
 function show(name, columns, i, bar) {
     if (markdown) {
@@ -75,11 +74,12 @@ END {
         }
         printf "\nMost on-chip memory: %d bytes (%s).\n", shared[way[w]], shared_by[way[w]]
     }
-    title("Most registers, or narrowest")
+    title("Most registers")
     lines_heading()
     for (i = 1; i <= 12; i++) {
         top = 0
-        for (n in load) if (!top || load[n] > load[top] || (load[n] == load[top] && n + 0 < top + 0)) top = n
+        for (n in load)
+            if (!top || load[n] > load[top] || (load[n] == load[top] && n + 0 < top + 0)) top = n
         if (!top) break
         line(text[top])
         delete load[top]
