@@ -26,7 +26,7 @@ phase_lsan() {
     say "Checker: leaks"
     need_sanitizer build-lsan leak Debug || return 0
     leaks_of_drivers
-    ctest_run lsan build-lsan -j "$jobs" \
+    LSAN_OPTIONS=$LSAN_OPTIONS:allocator_may_return_null=1 ctest_run lsan build-lsan -j "$jobs" \
         -R '^((golden-.|loss|arguments|runtime|field|faults)@.*|unit_.*)$'
 }
 
