@@ -18,7 +18,7 @@ phase_asan() {
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
         ctest_run asan build-asan -j "$jobs" -R "$(printf '%s' '^(' \
         'skeleton-(plain|skeletons|limits)@cpu|skeleton-plain@(opencl|vulkan)|' \
-        '(golden-.|map|loss|arguments|host_memory|runtime|threads|cache)@cpu|faults@.*|unit_.*|fuzz.*' ')$')"
+        '(golden-.|map|loss|arguments|parameters|host_memory|workspace|runtime|threads|cache)@cpu|faults@.*|unit_.*|fuzz.*' ')$')"
 }
 
 # Alone it costs little, so all operations run under it, on every backend.
