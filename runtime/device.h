@@ -34,6 +34,10 @@ typedef struct am_keep_list {
 /* A host tensor with gaps: read into `data`, and spread over the tensor at the next sync. */
 typedef struct am_spread am_spread;
 
+typedef struct am_host_range {
+    uintptr_t low, high;
+} am_host_range;
+
 struct anymax_stream {
     anymax_device *device;
     am_backend_stream *state; /* NULL in a stream that only plans */
@@ -48,7 +52,9 @@ struct anymax_stream {
     anymax_status lack; /* work that was queued has not run: for the next sync to tell */
     am_keep_list keep;
     am_spread *spread, **spread_end; /* in stream order */
-    struct am_plan *plan;            /* scratch of the planner, reused by every operation */
+    am_host_range pending[8];        /* host memory that is written by the next sync */
+    uint32_t pending_count;
+    struct am_plan *plan; /* scratch of the planner, reused by every operation */
 };
 
 #define AM_FLAG_INDEX_RANGE 1u
@@ -57,6 +63,9 @@ struct anymax_stream {
 anymax_status am_stream_reserve(anymax_stream *stream, const char *op, size_t size_bytes);
 /* Keeps `buffer` until the next sync. */
 anymax_status am_stream_keep(anymax_stream *stream, anymax_buffer *buffer);
+/* Before host memory is read: settles where the next sync would write to it, so that calls follow
+ * on each other through host memory too. Not between am_stream_keep and the work it is for. */
+anymax_status am_stream_settle_host(anymax_stream *stream, const void *data, size_t size_bytes);
 /* Notes device loss; returns `status`. */
 anymax_status am_device_check(anymax_device *device, anymax_status status);
 /* After an error of the backend: waits for what is queued, so that no memory of the caller's is

@@ -250,6 +250,22 @@ static anymax_status stage(run *r, bool in) {
     return ANYMAX_OK;
 }
 
+/* What an earlier call is still to write to host memory, and this one reads. */
+static anymax_status settle_inputs(am_plan *plan) {
+    for (int i = 0; i < plan->bases; i++) {
+        const am_base *b = &plan->base[i];
+        bool written, read;
+        anymax_status status = ANYMAX_OK;
+        if (!b->staged) continue;
+        touched(plan, i, &written, &read);
+        if (read)
+            status =
+                am_stream_settle_host(plan->stream, b->caller.tensor.data, b->caller.span_bytes);
+        if (status != ANYMAX_OK) return status;
+    }
+    return ANYMAX_OK;
+}
+
 static anymax_status keep_buffers(am_plan *plan) {
     for (int i = 0; i < plan->bases; i++) {
         anymax_buffer *buffer =
@@ -313,7 +329,8 @@ anymax_status am_plan_run(am_plan *plan) {
     r.sink.workspace = stream->workspace->memory;
     r.sink.launches = 0;
     r.dry = r.prepare = false;
-    status = keep_buffers(plan);
+    status = settle_inputs(plan);
+    if (status == ANYMAX_OK) status = keep_buffers(plan);
     if (status == ANYMAX_OK) status = am_stream_keep(stream, stream->workspace);
     if (status != ANYMAX_OK) return status;
     stream->flags_pending |= r.flags;

@@ -102,11 +102,25 @@ static void spread_all(anymax_stream *stream, bool filled) {
     stream->spread_end = &stream->spread;
 }
 
+/* The last range grows where there are too many: what waits too often is right all the same. */
+static void add_pending(anymax_stream *stream, const void *data, size_t size) {
+    const uint32_t most = sizeof stream->pending / sizeof stream->pending[0];
+    const am_host_range fresh = {(uintptr_t)data, (uintptr_t)data + size};
+    am_host_range *last = &stream->pending[most - 1];
+    if (stream->pending_count < most) {
+        stream->pending[stream->pending_count++] = fresh;
+        return;
+    }
+    if (fresh.low < last->low) last->low = fresh.low;
+    if (fresh.high > last->high) last->high = fresh.high;
+}
+
 anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size_t from_offset,
                                     const am_checked *to) {
     const am_backend *backend = stream->device->backend;
     am_spread *s;
     anymax_status status;
+    if (!stream->device->limits.host_memory) add_pending(stream, to->tensor.data, to->span_bytes);
     /* Behind one that has to be spread all others wait, for the sake of their order. */
     if (to->packed && !stream->spread)
         return backend->read(stream->state, from, from_offset, to->tensor.data, to->span_bytes);
@@ -153,6 +167,7 @@ static anymax_status settle(anymax_stream *stream) {
     synced = backend->sync(stream->state);
     if (synced != ANYMAX_OK) status = synced;
     spread_all(stream, status == ANYMAX_OK);
+    stream->pending_count = 0;
     if (status != ANYMAX_OK) {
         /* Buffers are kept: what has been queued may still run. */
         stream->stale = true;
@@ -171,6 +186,14 @@ static anymax_status settle_early(anymax_stream *stream) {
     anymax_status status = settle(stream);
     if (status != ANYMAX_OK) stream->lack = status;
     return status;
+}
+
+anymax_status am_stream_settle_host(anymax_stream *stream, const void *data, size_t size_bytes) {
+    const uintptr_t low = (uintptr_t)data, high = low + size_bytes;
+    for (uint32_t i = 0; i < stream->pending_count; i++)
+        if (stream->pending[i].low < high && low < stream->pending[i].high)
+            return settle_early(stream);
+    return ANYMAX_OK;
 }
 
 anymax_status am_stream_check(anymax_stream *stream, anymax_status status) {
@@ -284,7 +307,8 @@ anymax_status anymax_buffer_write(anymax_stream *stream, anymax_buffer *buffer, 
         check_range(stream, "buffer_write", "buffer", buffer, offset_bytes, size_bytes);
     if (status != ANYMAX_OK || size_bytes == 0) return status;
     if (!data) return am_fail(ANYMAX_ERROR_INVALID, "buffer_write: data is NULL");
-    status = am_stream_keep(stream, buffer);
+    status = am_stream_settle_host(stream, data, size_bytes);
+    if (status == ANYMAX_OK) status = am_stream_keep(stream, buffer);
     if (status != ANYMAX_OK) return status;
     return am_stream_check(stream, stream->device->backend->write(stream->state, buffer->memory,
                                                                   offset_bytes, data, size_bytes));

@@ -58,6 +58,43 @@ START_TEST(host_columns) {
 }
 END_TEST
 
+/* Calls follow on each other through host memory, without a sync between them. */
+START_TEST(host_chain) {
+    enum { LENGTH = 777, CALLS = 12 };
+    static const anymax_map_kind kinds[3] = {ANYMAX_SOFTMAX, ANYMAX_ENTMAX15, ANYMAX_LOG_SOFTMAX};
+    static float values[2][LENGTH], copied[2][LENGTH];
+    const int64_t length = LENGTH;
+    anymax_buffer *buffer;
+    anymax_stream *stream;
+    ck_assert_int_eq(anymax_stream_create(test_main_device.device, NULL, &stream), ANYMAX_OK);
+    ck_assert_int_eq(anymax_buffer_create(test_main_device.device, sizeof copied[0], &buffer),
+                     ANYMAX_OK);
+    for (int turn = 0; turn < 2; turn++) { /* the first one with a sync after each call */
+        anymax_tensor x = anymax_host_tensor(values[turn], F, 1, &length), part = x;
+        for (int i = 0; i < LENGTH; i++) values[turn][i] = (float)(i % 13) * 0.3f;
+        part.shape[0] = LENGTH / 2;
+        part.strided = true;
+        part.stride[0] = 2; /* results that wait to be spread */
+        for (int call = 0; call < CALLS; call++) {
+            const anymax_map map = {.kind = kinds[call % 3]};
+            const anymax_tensor *on = call % 2 ? &part : &x;
+            ck_assert_int_eq(anymax_map_forward(stream, &map, on, on), ANYMAX_OK);
+            if (turn == 0) sync_ok(stream);
+        }
+        ck_assert_int_eq(anymax_buffer_write(stream, buffer, 0, values[turn], sizeof copied[0]),
+                         ANYMAX_OK);
+        ck_assert_int_eq(anymax_buffer_read(stream, buffer, 0, copied[turn], sizeof copied[0]),
+                         ANYMAX_OK);
+        sync_ok(stream);
+    }
+    ck_assert_mem_eq(values[1], values[0], sizeof values[0]);
+    ck_assert_mem_eq(copied[0], values[0], sizeof values[0]);
+    ck_assert_mem_eq(copied[1], values[0], sizeof values[0]);
+    anymax_buffer_release(buffer);
+    anymax_stream_release(stream);
+}
+END_TEST
+
 /* The left and the right half of one matrix do not overlap; with a column in common they do. */
 START_TEST(host_halves) {
     static const int64_t shape[2] = {2, 2};
@@ -143,6 +180,7 @@ END_TEST
 static void add(Suite *suite) {
     TCase *host = tcase_create("host");
     tcase_add_test(host, host_columns);
+    tcase_add_test(host, host_chain);
     tcase_add_test(host, host_halves);
     tcase_add_test(host, host_offset);
     tcase_add_test(host, output_over_shared);

@@ -196,7 +196,8 @@ ANYMAX_API size_t anymax_dtype_size(anymax_dtype dtype);
 
 /* A strided view of device memory (`buffer`) or of host memory (`data`, with `buffer` NULL). Host
  * memory is read when the operation is called and written by the time the stream has been synced
- * (on the CPU: in place); it must stay valid until then. The first element lies at a multiple of
+ * (on the CPU: in place); it must stay valid until then. A call that reads what an earlier call of
+ * the same stream is still to write waits for it. The first element lies at a multiple of
  * its size; what lies between the elements of a strided output stays as it is. */
 typedef struct anymax_tensor {
     anymax_buffer *buffer; /* device memory, or NULL for host memory */
