@@ -136,11 +136,6 @@ found:
 
 /* ---------------------------------------------------------------- opening */
 
-bool am_is_off(const char *value) {
-    return value &&
-           (am_same_text(value, "off") || am_same_text(value, "0") || am_same_text(value, "no"));
-}
-
 anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device **out_device) {
     static const anymax_device_desc standard;
     const char *selector, *pretend, *threads;

@@ -72,8 +72,6 @@ anymax_status am_device_check(anymax_device *device, anymax_status status);
  * written later, and keeps what goes wrong then for the next sync. Returns `status`, its message
  * set. */
 anymax_status am_stream_check(anymax_stream *stream, anymax_status status);
-/* Whether the value of a variable switches something off: "off", "0" or "no"; NULL does not. */
-bool am_is_off(const char *value);
 /* ANYMAX_ERROR_DEVICE_LOST, with its message, if the device is gone. */
 anymax_status am_device_alive(anymax_device *device);
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "device.h"
 #include "os.h"
 #include "probe_trial.h"
+#include "selector.h"
 
 #define LIMIT_SECONDS 20u
 /* A bad driver may get well by what no file tells: a kernel module, a reboot. */

@@ -66,3 +66,8 @@ int am_selector_fit(const char *selector, const anymax_device_info *info) {
     if (vendor_id(selector)) return info->vendor == vendor_id(selector) ? 60 : 0;
     return has_text(info->name, selector) ? 50 : 0;
 }
+
+bool am_is_off(const char *value) {
+    return value &&
+           (am_same_text(value, "off") || am_same_text(value, "0") || am_same_text(value, "no"));
+}

@@ -16,4 +16,7 @@ int am_selector_fit(const char *selector, const anymax_device_info *info);
 
 #define AM_FIT_EXACT 100
 
+/* Whether the value of a variable switches something off: "off", "0" or "no"; NULL does not. */
+bool am_is_off(const char *value);
+
 #endif
