@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "../backend.h"
 #include "../error.h"
 #include "../fault.h"
@@ -316,6 +320,15 @@ static bool runs_across(const am_cpu_row *program, const am_row_args *args, int3
     return false;
 }
 
+/* Results of this size are not looked for in the caches afterwards; rows of smaller ones are still
+ * there. */
+#define STREAM_BYTES ((int64_t)12 << 20)
+#define CACHE_BYTES ((int64_t)1 << 20)
+/* Columns of a row that fits the second cache beside the one before; how far ahead memory is asked
+ * for, at least. */
+#define PREFETCH_COLUMNS 65536
+#define PREFETCH_AHEAD 4096
+
 static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     const am_row_args *args = job->args;
     const am_cpu_row *p = job->program;
@@ -329,6 +342,9 @@ static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     job->hold = !stream;
     job->online = whole && p->move != NULL && args->iterations == 1 && skeleton != AM_SKELETON_CHIP;
     job->list = whole && p->candidates != NULL && !stream;
+    job->stream = (int64_t)rows * args->n * 4 >= STREAM_BYTES;
+    if ((int64_t)rows * args->n * 4 >= CACHE_BYTES && args->n <= PREFETCH_COLUMNS)
+        job->ahead = args->n < PREFETCH_AHEAD ? PREFETCH_AHEAD / args->n : 1;
 }
 
 static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *launch) {
@@ -352,6 +368,10 @@ static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *lau
     int64_t units = (rows + job->block_rows - 1) / job->block_rows * args->parts;
     int64_t work = (int64_t)args->part_len * job->block_rows * (1 + args->iterations);
     run_units(stream, units, work, run_row, &call);
+#if defined(__SSE2__)
+    /* Other threads of the pool have done so with the locked instruction that gave them no more. */
+    if (job->stream) _mm_sfence();
+#endif
     return ANYMAX_OK;
 }
 

@@ -19,6 +19,7 @@ typedef struct am_block {
     int32_t steps;
     bool keep, kept; /* ROW_KEEP values of all steps have a place; they are there */
     bool hold, held; /* so have converted inputs */
+    bool mix;        /* the first input has to be made of others */
     am_tile tile;
 } am_block;
 
@@ -60,6 +61,9 @@ static inline void am_locate_slots(am_block *b, const am_cpu_slot *slots, int co
     }
 }
 
+/* What z is made of, where the program leaves that to the skeleton. */
+static const am_cpu_slot am_modifiers[] = {{AM_SLOT_BIAS, 0, 0.0f}, {AM_SLOT_NOISE, 0, 0.0f}};
+
 /* Surplus lanes repeat the last row: they are computed and never written. */
 static inline void am_locate(am_block *b) {
     const am_row_args *a = b->args;
@@ -72,6 +76,7 @@ static inline void am_locate(am_block *b) {
         s->at[0][l] = r % d0;
     }
     am_locate_slots(b, b->program->in, b->program->in_count);
+    if (b->program->mixed) am_locate_slots(b, am_modifiers, 2);
     am_locate_slots(b, b->program->param, b->program->param_count);
     am_locate_slots(b, b->program->index, b->program->index_count);
     am_locate_slots(b, b->program->out, b->program->out_count);
@@ -176,6 +181,31 @@ static inline int am_tile_steps(const am_block *b, int32_t first) {
     return left < AM_TILE ? left : AM_TILE;
 }
 
+static inline void am_gather(const am_block *b, int slot, float *to, float absent) {
+    if (b->job->across)
+        am_gather_across(b, slot, to, absent);
+    else
+        am_gather_along(b, slot, to, absent);
+}
+
+/* z = sign (x + bias + noise), -inf where that is masked; NaN where it poisons the row. */
+static inline void am_mix(const am_block *b, float *z) {
+    const float *scale = b->scratch->scalars[b->program->scalars];
+    float *more = b->scratch->mix;
+    int size = b->tile.steps * AM_W;
+    am_gather(b, b->program->in[0].slot, z, -AM_INF);
+    for (int i = 0; i < 2; i++) {
+        if (b->job->data[am_modifiers[i].slot] == NULL) continue;
+        am_gather(b, am_modifiers[i].slot, more, 0.0f);
+        for (int e = 0; e < size; e++) z[e] += more[e];
+    }
+    for (float *end = z + size; z < end; z += AM_W) AM_LANES {
+            float turned = am_sel(am_visible(z[am_l]), -z[am_l], z[am_l]);
+            turned = am_sel(am_poison(z[am_l]) > 0.0f, NAN, turned);
+            z[am_l] = am_sel(scale[am_l] < 0.0f, turned, z[am_l]);
+        }
+}
+
 /* Opens the tile at step `first`: inputs are there afterwards, ROW_KEEP values have a place. */
 static inline void am_tile_open(am_block *b, int32_t first) {
     am_tile *t = &b->tile;
@@ -186,20 +216,21 @@ static inline void am_tile_open(am_block *b, int32_t first) {
         int slot = b->program->in[i].slot;
         float absent = b->program->in[i].absent;
         t->in_step[i] = AM_W;
+        bool mix = b->mix && i == 0;
         if (b->job->data[slot] == NULL) {
             t->in[i] = s->constant[i];
             t->in_step[i] = 0;
-        } else if (am_direct(b, slot)) {
+        } else if (!mix && am_direct(b, slot)) {
             t->in[i] = (const float *)am_place(b, slot, 0, t->column);
             if (b->job->across) t->in_step[i] = b->args->tensor[slot].step;
         } else {
             float *to = s->in[i] + (b->hold ? (ptrdiff_t)first * AM_W : 0);
             t->in[i] = to;
             if (b->held) continue;
-            if (b->job->across)
-                am_gather_across(b, slot, to, absent);
+            if (mix)
+                am_mix(b, to);
             else
-                am_gather_along(b, slot, to, absent);
+                am_gather(b, slot, to, absent);
         }
     }
     for (int i = 0; i < b->program->keep_count; i++)
@@ -208,6 +239,26 @@ static inline void am_tile_open(am_block *b, int32_t first) {
 
 static inline bool am_adds(const am_block *b, int slot) {
     return b->args->accumulate >> slot & 1;
+}
+
+static inline bool am_streams(const am_block *b) {
+    return b->job->stream && !b->job->across;
+}
+
+/* While one row is written, a later one comes into the cache. (Not the right one where the rows
+ * change over to another dimension: no harm.) Inlined whatever the compiler thinks: to
+ * GCC a function that only prefetches does nothing, and its calls may go. */
+static inline AM_ALWAYS_INLINE void am_prefetch_ahead(const am_block *b) {
+    const am_tile *t = &b->tile;
+    const am_row_args *a = b->args;
+    for (int i = 0; i < b->program->in_count; i++) {
+        int slot = b->program->in[i].slot;
+        const char *from;
+        if (b->job->data[slot] == NULL || a->tensor[slot].step != 1) continue;
+        int64_t size = (int64_t)am_type_size(am_block_type(b, slot));
+        from = am_place(b, slot, 0, t->column) + (int64_t)b->job->ahead * a->tensor[slot].s0 * size;
+        for (int64_t at = 0; at < t->steps * AM_W * size; at += 64) am_prefetch(from + at);
+    }
 }
 
 /* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes
@@ -219,6 +270,7 @@ static inline void am_outputs_open(am_block *b) {
         t->out[i] = b->scratch->out[i];
         t->out_step[i] = AM_W;
         if (b->job->data[slot] == NULL || am_adds(b, slot) || !am_direct(b, slot)) continue;
+        if (am_streams(b)) continue;
         t->out[i] = (float *)am_place(b, slot, 0, t->column);
         if (b->job->across) t->out_step[i] = b->args->tensor[slot].step;
     }
@@ -240,6 +292,8 @@ static inline void am_outputs_close(am_block *b) {
         uint32_t type = am_block_type(b, slot);
         if (am_adds(b, slot))
             am_add_line(to, type, step, t->out[i], count, b->scratch->line);
+        else if (am_streams(b) && type == AM_F32 && step == 1)
+            am_stream_line((float *)to, t->out[i], count);
         else
             am_store_line(to, type, step, t->out[i], count);
     }

@@ -7,8 +7,41 @@
 #include "half.h"
 #include "lanes.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 static inline size_t am_type_size(uint32_t type) {
     return type == AM_F32 || type == AM_I32 ? 4 : type == AM_I64 ? 8 : type == AM_U8 ? 1 : 2;
+}
+
+#if defined(__GNUC__)
+#define am_prefetch(at) __builtin_prefetch(at, 0, 3)
+#else
+#define am_prefetch(at) ((void)(at))
+#endif
+
+/* Stores that leave the caches alone, for results larger than they are: memory is not read before
+ * it is written. Other threads may see them late: backend.c has the fence. */
+#if defined(__AVX512F__)
+#define AM_STREAM_BYTES 64
+#define am_stream_store(to, from) _mm512_stream_ps(to, _mm512_loadu_ps(from))
+#elif defined(__AVX__)
+#define AM_STREAM_BYTES 32
+#define am_stream_store(to, from) _mm256_stream_ps(to, _mm256_loadu_ps(from))
+#elif defined(__SSE2__)
+#define AM_STREAM_BYTES 16
+#define am_stream_store(to, from) _mm_stream_ps(to, _mm_loadu_ps(from))
+#endif
+
+static inline void am_stream_line(float *to, const float *from, int count) {
+    int i = 0;
+#if defined(AM_STREAM_BYTES)
+    const int step = AM_STREAM_BYTES / 4;
+    for (; i < count && (uintptr_t)(to + i) % AM_STREAM_BYTES != 0; i++) to[i] = from[i];
+    for (; i + step <= count; i += step) am_stream_store(to + i, from + i);
+#endif
+    for (; i < count; i++) to[i] = from[i];
 }
 
 /* `count` elements from `data`, `step` elements apart. */

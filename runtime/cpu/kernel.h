@@ -83,6 +83,8 @@ typedef struct am_cpu_row {
     int8_t scalars; /* those that travel with LOAD and SAVE; the parameters follow them */
     int8_t in_count, param_count, index_count, out_count, row_out_count, keep_count;
     int32_t iterations;
+    bool mixed; /* the first input is z, made of x, bias, noise and the sign of the scale, which is
+                 * the first parameter */
     const uint8_t *reductions; /* am_reduction of each, stage by stage */
     const am_cpu_slot *in, *param, *index, *out, *row_out;
     /* Row scalars before stage 1 (which = 0) or after stage `which`, for the first `lanes` lanes.
@@ -114,6 +116,7 @@ typedef struct am_scratch {
     float keep[AM_MAX_KEEP][AM_KEEP_STEPS * AM_W];
     float list[AM_LIST_STEPS * AM_W];
     float line[AM_TILE * AM_W];
+    float mix[AM_TILE * AM_W];
     float scalars[AM_MAX_SCALARS][AM_W];
     int32_t indices[AM_MAX_INDEX][AM_W];
     float sums[AM_MAX_SUMS][AM_W];
@@ -131,6 +134,8 @@ typedef struct am_row_job {
     const am_row_args *args;
     char *data[AM_SLOTS]; /* first byte of the binding, NULL for an absent tensor */
     bool across, keep, hold, online, list;
+    bool stream;   /* outputs go past the caches */
+    int32_t ahead; /* rows from one that is written to the one that comes into the cache; 0: none */
     int block_rows; /* 1 along a row, AM_W across */
 } am_row_job;
 

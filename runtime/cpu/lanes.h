@@ -68,7 +68,18 @@ static inline AM_ALWAYS_INLINE float am_select(int32_t c, float a, float b) {
 #define am_sqrt(x) sqrtf(x)
 #define am_fabs(x) fabsf(x)
 #define am_row(v) (v)
+#if defined(__FMA__) || defined(__aarch64__)
+#define am_fma(a, b, c) fmaf(a, b, c)
+#endif
+/* By addition: 1.5 * 2^23 + n ends with the bits of n, and a NaN needs no case of its own. */
+#define am_pow2(n) \
+    am_from_bits((int32_t)(((uint32_t)am_bits((n) + 12582912.0f) << 23) + 0x3f800000u))
 
 #include "../math/am.h"
+
+/* am_unit is a constant of the loop: what ROW_UNIT said of its rows. */
+#undef am_shifted_exp
+#define am_shifted_exp(z, m, k) \
+    (am_unit ? am_exp_negative((z) - (m)) : am_exp_shifted(z, am_lane(m), am_lane(k)))
 
 #endif

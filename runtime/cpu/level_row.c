@@ -148,6 +148,8 @@ static void load_scalars(am_block *b) {
         for (int l = b->lanes; l < AM_W; l++) s->indices[i][l] = s->indices[i][0];
     }
     scalars_at(b, 0);
+    b->mix = p->mixed && (b->job->data[AM_SLOT_BIAS] || b->job->data[AM_SLOT_NOISE]);
+    for (int l = 0; l < b->lanes && p->mixed; l++) b->mix |= s->scalars[p->scalars][l] < 0.0f;
     if (b->args->stages & AM_STAGE_LOAD) {
         const float *from = workspace(b, b->args->state_in);
         for (int l = 0; l < b->live; l++)
@@ -167,6 +169,7 @@ static void save_scalars(am_block *b) {
 
 static void finish_elements(am_block *b) {
     bool wanted = false;
+    bool ahead = b->job->ahead > 0 && !b->job->across && b->row + b->job->ahead < b->args->rows;
     for (int i = 0; i < b->program->out_count; i++)
         wanted |= b->job->data[b->program->out[i].slot] != NULL;
     if (!wanted) return;
@@ -176,6 +179,7 @@ static void finish_elements(am_block *b) {
         am_outputs_open(b);
         b->program->finish(&b->tile);
         am_outputs_close(b);
+        if (ahead) am_prefetch_ahead(b);
     }
 }
 

@@ -5,6 +5,8 @@
 #include "kernel.h"
 #include "lanes.h"
 
+#define AM_MIXED
+
 #if defined(__GNUC__)
 /* Not every stage uses all that ROW_LET derives. */
 #pragma GCC diagnostic ignored "-Wunused-variable"

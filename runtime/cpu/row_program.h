@@ -52,9 +52,31 @@ static void AM_ID(stage_1)(const am_tile *am_tile_, float *am_sums) {
     ROW_S1_GUARDED(SUM_DONE)
 }
 #endif
+/* Twice, for rows that ROW_UNIT holds for and for others. */
+#if ROW_HAS_UNIT
+static int AM_ID(unit)(const am_tile *am_tile_) {
+    int am_all = 1;
+    ROW_STATE(am_tile_->scalars, am_tile_->indices, am_tile_->args)
+    AM_LANES {
+        ROW_VARS(GET_V) ROW_SEEN_2
+        am_all &= ROW_UNIT;
+    }
+    return am_all;
+}
+#define ROW_TWICE(...) \
+    if (AM_ID(unit)(am_tile_)) { \
+        enum { am_unit = 1 }; \
+        __VA_ARGS__ \
+    } else { \
+        enum { am_unit = 0 }; \
+        __VA_ARGS__ \
+    }
+#else
+#define ROW_TWICE(...) enum { am_unit = 0 }; __VA_ARGS__
+#endif
 #if ROW_HAS_2
 static void AM_ID(stage_2)(const am_tile *am_tile_, float *am_sums) {
-    ROW_STAGE(ROW_SEEN_2, KEEP_MAKE, ROW_S2)
+    ROW_TWICE(ROW_STAGE(ROW_SEEN_2, KEEP_MAKE, ROW_S2))
 }
 #endif
 #if ROW_HAS_3
@@ -64,9 +86,9 @@ static void AM_ID(stage_3)(const am_tile *am_tile_, float *am_sums) {
 #endif
 #if ROW_HAS_KEEP
 static void AM_ID(keep)(const am_tile *am_tile_) {
-    ROW_TILE(ROW_IN(IN_BASE) ROW_KEEP(KEEP_BASE),
-             ROW_IN(IN_GET) ROW_LET ROW_SEEN_2 ROW_KEEP(KEEP_MAKE),
-             ROW_IN(IN_NEXT) ROW_KEEP(KEEP_NEXT))
+    ROW_TWICE(ROW_TILE(ROW_IN(IN_BASE) ROW_KEEP(KEEP_BASE),
+                       ROW_IN(IN_GET) ROW_LET ROW_SEEN_2 ROW_KEEP(KEEP_MAKE),
+                       ROW_IN(IN_NEXT) ROW_KEEP(KEEP_NEXT)))
 }
 #endif
 #if ROW_HAS_OUT
@@ -190,6 +212,7 @@ const am_cpu_row ROW_TABLE = {
     .row_out_count = AM_ID(ROW_COUNT),
     .keep_count = AM_ID(KEEP_COUNT),
     .iterations = ROW_N2,
+    .mixed = ROW_MIXED,
     .reductions = AM_ID(reductions),
     .in = AM_ID(slots_in),
     .param = AM_ID(slots_param),
@@ -229,6 +252,7 @@ const am_cpu_row ROW_TABLE = {
 #undef ROW_STATE
 #undef ROW_TILE
 #undef ROW_STAGE
+#undef ROW_TWICE
 #undef ROW_SEEN_2
 #undef ROW_SEEN_3
 #undef ROW_SEEN_4

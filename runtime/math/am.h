@@ -11,26 +11,34 @@
  *     am_bits(x) am_from_bits(i)  reinterpretation   am_float(i) am_int(x)      conversion
  *     am_round(x) to the nearest, even               am_sqrt(x) am_fabs(x)
  *     am_row(v)   a lane value (all lanes alike) as a row scalar
+ *     am_fma(a, b, c)  a b + c, rounded once where that is cheap     am_pow2(n)  2^n, |n| <= 126
  *     AM_INF
  * Row scalars select with ?: (both sides row scalars: ROWLIT), never with if; lanes with am_sel. No
  * pointers, no structs, no loops over lanes. */
 
+#ifndef am_fma
+#define am_fma(a, b, c) ((a) * (b) + (c))
+#endif
+#ifndef am_pow2
+/* The mask: no shift of whatever integer a NaN becomes. */
+#define am_pow2(n) am_from_bits(((am_int(n) + 127) & 255) << 23)
+#endif
+
 /* exp(x) for x <= 0 (and up to 88): 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
 AM_FN real am_exp_negative(real x) {
     /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with ln 2 in two parts (Cody and Waite) and a
-     * polynomial fitted to exp on that interval (the coefficients of Cephes' expf). */
+     * polynomial of least error on that interval, 4e-9. */
     real c = am_sel(x < -87.3f, LIT(-87.3f), x);
     real n = am_round(c * 1.44269504f);
-    real r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
-    real p = LIT(1.9875691500e-4f);
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = (p * r) * r + r + 1.0f;
-    /* The mask: no shift of whatever integer a NaN becomes. */
-    return am_sel(x < -87.3f, LIT(0.0f), p * am_from_bits(((am_int(n) + 127) & 255) << 23));
+    real r = am_fma(n, LIT(2.12194440e-4f), am_fma(n, LIT(-0.693359375f), c));
+    real p = LIT(1.38145123e-3f);
+    p = am_fma(p, r, LIT(8.36875290e-3f));
+    p = am_fma(p, r, LIT(4.16683890e-2f));
+    p = am_fma(p, r, LIT(1.66665196e-1f));
+    p = am_fma(p, r, LIT(4.99999940e-1f));
+    p = am_fma(p, r, LIT(1.0f));
+    p = am_fma(p, r, LIT(1.0f));
+    return am_sel(x < -87.3f, LIT(0.0f), p * am_pow2(n));
 }
 
 /* exp(x) for any x up to 88.7 (from there on it stays): 2 ulp; 0 and NaN as above. The power of two

@@ -2,6 +2,15 @@
 #ifndef ROW_IN
 #define ROW_IN(I)
 #endif
+#ifndef ROW_MIXED
+#define ROW_MIXED 0
+#endif
+#ifndef ROW_UNIT
+#define ROW_HAS_UNIT 0
+#define ROW_UNIT 0
+#else
+#define ROW_HAS_UNIT 1
+#endif
 #ifndef ROW_PARAM
 #define ROW_PARAM(P)
 #endif

@@ -1,6 +1,9 @@
 /* Clears the macros of one row program, so that the next can be included. */
 #undef ROW_IN
 #undef ROW_PARAM
+#undef ROW_MIXED
+#undef ROW_UNIT
+#undef ROW_HAS_UNIT
 #undef ROW_CONST
 #undef ROW_INT
 #undef ROW_INDEX
@@ -35,5 +38,6 @@
 #undef MAP_PARAM
 #undef MAP_VARS
 #undef MAP_T0
+#undef MAP_UNIT
 #undef MAP_LET
 #undef MAP_GUARD

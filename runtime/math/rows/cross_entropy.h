@@ -3,6 +3,7 @@
  * kept apart as in log_softmax, -log p_j = l - d_j loses nothing to a common offset. */
 #include "../map.h"
 #define ROW_T0 MAP_T0
+#define ROW_UNIT MAP_UNIT
 #define ROW_LET \
     MAP_LET     \
     const real tj = am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f)));

@@ -4,6 +4,7 @@
 #include "../map.h"
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_T0 MAP_T0
+#define ROW_UNIT MAP_UNIT
 #define ROW_LET MAP_LET
 #define ROW_GUARD MAP_GUARD
 #define ROW_S1(R) R(MAX, m, z)

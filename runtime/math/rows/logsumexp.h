@@ -1,6 +1,7 @@
 /* logsumexp: y = k m + log1p(ties - 1 + rest), one number a row (as in log_softmax). */
 #include "../map.h"
 #define ROW_T0 MAP_T0
+#define ROW_UNIT MAP_UNIT
 #define ROW_LET MAP_LET
 #define ROW_GUARD MAP_GUARD
 #define ROW_IN(I) MAP_IN(I)

@@ -2,6 +2,7 @@
 #include "../map.h"
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_T0 MAP_T0
+#define ROW_UNIT MAP_UNIT
 #define ROW_LET MAP_LET
 #define ROW_GUARD MAP_GUARD
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
