@@ -164,9 +164,9 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
         char *end;
         unsigned long value = strtoul(threads, &end, 10);
         if (*end || value > 4096)
-            status =
-                am_fail(ANYMAX_ERROR_INVALID,
-                        "device_open: ANYMAX_THREADS is \"%.99s\", not a number up to 4096", threads);
+            status = am_fail(ANYMAX_ERROR_INVALID,
+                             "device_open: ANYMAX_THREADS is \"%.99s\", not a number up to 4096",
+                             threads);
         device->options.threads = (uint32_t)value;
     }
     device->options.no_cache = desc->no_cache || am_is_off(getenv("ANYMAX_CACHE"));

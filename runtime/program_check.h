@@ -1,7 +1,7 @@
-/* Read by program.c after each program: its numbers do not clash. Bits are summed and OR-ed: the two
- * are equal only if none comes twice. */
+/* Read by program.c after each program: its numbers do not clash. Bits are summed and OR-ed: the
+ * two are equal only if none comes twice. */
 #include "math/row.h"
-#define PROGRAM_SLOTS                                                                  \
+#define PROGRAM_SLOTS                                                                     \
     (0 ROW_IN(SLOT_BIT_3) ROW_PARAM(SLOT_BIT_3) ROW_INDEX(SLOT_BIT_2) ROW_OUT(SLOT_BIT_3) \
          ROW_ROW(SLOT_BIT_3))
 #define PROGRAM_PARAMS (0 ROW_PARAM(PARAM_BIT_3) ROW_CONST(PARAM_BIT_2))

@@ -85,8 +85,8 @@ ANYMAX_API const anymax_op_info *anymax_op_find(const char *name);
  * outputs are given. With one or more it is the backward pass: inputs, upstream gradients (one
  * that is missing counts as zero) and gradients are given, and outputs too where they are to save
  * work. The parameter "accumulate" (bool) adds to the gradients; "axis" (int) moves the row axis
- * where the operation has one. An unknown name, a value out of range or an upstream gradient without
- * a gradient is refused. One thread at a time for each stream. */
+ * where the operation has one. An unknown name, a value out of range or an upstream gradient
+ * without a gradient is refused. One thread at a time for each stream. */
 ANYMAX_API anymax_status anymax_call(anymax_stream *stream, const char *name,
                                      const anymax_named_tensor *tensors, size_t tensor_count,
                                      const anymax_named_value *params, size_t param_count);

@@ -123,9 +123,8 @@ static cl_program cache_load(const am_backend_device *device, const char *key, c
 }
 
 am_cache_key am_cl_key(const char *identity, const char *source, const char *options) {
-    const am_cache_part parts[] = {{identity, strlen(identity)},
-                                   {source, strlen(source)},
-                                   {options, strlen(options)}};
+    const am_cache_part parts[] = {
+        {identity, strlen(identity)}, {source, strlen(source)}, {options, strlen(options)}};
     return am_cache_key_make("cl", parts, sizeof parts / sizeof *parts);
 }
 
@@ -146,8 +145,8 @@ static anymax_status build(const am_backend_device *device, int number, am_cl_va
      * shape's product take 18 KiB, or 13. */
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -w -DAM_ITEMS=%u -DAM_CHIP=%u -DAM_EXTRAS=%u -DAM_LIST=%d%s%s",
-             (unsigned)items, (unsigned)variants[variant].chip,
-             (unsigned)variants[variant].extras, AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
+             (unsigned)items, (unsigned)variants[variant].chip, (unsigned)variants[variant].extras,
+             AM_CL_LIST, device->is_cpu ? " -DAM_ROLLED" : "",
              strcmp(name, "product") == 0 && device->local_bytes < AM_CL_PRODUCT_BYTES
                  ? " -DAM_DEPTH=32"
                  : "");

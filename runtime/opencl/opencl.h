@@ -102,8 +102,8 @@ typedef enum am_cl_variant {
     AM_CL_VARIANTS = AM_CL_STREAM + 1 + AM_CL_EXTRAS
 } am_cl_variant;
 
-#define AM_CL_PRODUCT AM_PROGRAM_COUNT /* number of the kernel `product`; it has variant 0 alone \
-                                        */
+/* Number of the kernel `product`, which has variant 0 alone. */
+#define AM_CL_PRODUCT AM_PROGRAM_COUNT
 
 typedef struct am_cl_kernel_program {
     cl_program program;

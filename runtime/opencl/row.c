@@ -204,9 +204,9 @@ static anymax_status dispatch(am_backend_stream *stream, const am_row_launch *la
             args->rows = (int32_t)next;
             status = set_value(stream, p->kernel, 0, args, sizeof *args);
             if (status == ANYMAX_OK)
-                status = am_cl_enqueue(stream, p->kernel, (size_t)(blocks * (uint64_t)parts),
-                                       p->items,
-                                       am_row_work(&am_program_table[launch->program], args), name);
+                status =
+                    am_cl_enqueue(stream, p->kernel, (size_t)(blocks * (uint64_t)parts), p->items,
+                                  am_row_work(&am_program_table[launch->program], args), name);
         }
         part += parts;
     }
