@@ -1,4 +1,5 @@
-/* What the kernels share: argument blocks, the lane, loads and stores of any float type.
+/* What the kernels share: argument blocks, the lane, loads and stores of any float type. The same for
+ * Vulkan: shaders/common.glsl and lane.glsl; for the CPU: runtime/cpu/elements.h and lanes.h.
  *
  * AM_LANES 16: a lane is a float16 (devices that are CPUs; one item a group, no barriers).
  * AM_LANES 1: a lane is a float of one item (GPUs).

@@ -1,5 +1,5 @@
-/* Kernel `product`: c = alpha a b, or c += alpha a b; a m x k, b k x n, batched, any strides, any
- * float types. The sum over k runs in index order, in f32.
+/* Kernel `product` (on the CPU: runtime/cpu/level_product.c): c = alpha a b, or c += alpha a b; a m x k,
+ * b k x n, batched, any strides, any float types. The sum over k runs in index order, in f32.
  *
  * AM_LANES 16: an item takes 64 rows and 32 columns of c, 8 rows in 16 float16 registers at a time;
  * b, a and the sums lie in local memory (8 KiB, and 160 bytes for each of AM_DEPTH steps of k) (CPUs).

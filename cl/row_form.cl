@@ -1,5 +1,6 @@
 /* The three forms of kernel `row`, one of which is wanted (AM_FORM): how rows and columns fall to
- * items and lanes. Read again whenever the form changes.
+ * items and lanes. Read again whenever the form changes. A part of row.cl: Vulkan has one form, in
+ * shaders/row.comp itself, and the CPU its own, in runtime/cpu/block.h.
  *
  * along   an item takes args.lanes rows (or parts of rows) in turn, 16 columns in a lane: CPUs
  * across  an item takes args.lanes times 16 neighbouring rows, column by column: CPUs, strided axes

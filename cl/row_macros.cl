@@ -1,5 +1,6 @@
 /* What the macros of a row program are expanded with in kernel `row` (row.cl), the same for all
- * programs; read once, after common.cl. */
+ * programs; read once, after common.cl. A part of row.cl: shaders/row.comp has its macros itself, the
+ * CPU in runtime/cpu/row_macros.h. */
 #ifndef AM_CHIP
 #define AM_CHIP 0
 #endif
