@@ -292,8 +292,8 @@ static inline void am_outputs_close(am_block *b) {
         uint32_t type = am_block_type(b, slot);
         if (am_adds(b, slot))
             am_add_line(to, type, step, t->out[i], count, b->scratch->line);
-        else if (am_streams(b) && type == AM_F32 && step == 1)
-            am_stream_line((float *)to, t->out[i], count);
+        else if (am_streams(b) && step == 1)
+            am_stream_line(to, type, t->out[i], count);
         else
             am_store_line(to, type, step, t->out[i], count);
     }

@@ -4,7 +4,7 @@
 #define AM_CPU_ELEMENTS_H
 
 #include "../launch.h"
-#include "half.h"
+#include "lines.h"
 #include "lanes.h"
 
 #if defined(__SSE2__)
@@ -21,29 +21,6 @@ static inline size_t am_type_size(uint32_t type) {
 #define am_prefetch(at) ((void)(at))
 #endif
 
-/* Stores that leave the caches alone, for results larger than they are: memory is not read before
- * it is written. Other threads may see them late: backend.c has the fence. */
-#if defined(__AVX512F__)
-#define AM_STREAM_BYTES 64
-#define am_stream_store(to, from) _mm512_stream_ps(to, _mm512_loadu_ps(from))
-#elif defined(__AVX__)
-#define AM_STREAM_BYTES 32
-#define am_stream_store(to, from) _mm256_stream_ps(to, _mm256_loadu_ps(from))
-#elif defined(__SSE2__)
-#define AM_STREAM_BYTES 16
-#define am_stream_store(to, from) _mm_stream_ps(to, _mm_loadu_ps(from))
-#endif
-
-static inline void am_stream_line(float *to, const float *from, int count) {
-    int i = 0;
-#if defined(AM_STREAM_BYTES)
-    const int step = AM_STREAM_BYTES / 4;
-    for (; i < count && (uintptr_t)(to + i) % AM_STREAM_BYTES != 0; i++) to[i] = from[i];
-    for (; i + step <= count; i += step) am_stream_store(to + i, from + i);
-#endif
-    for (; i < count; i++) to[i] = from[i];
-}
-
 /* `count` elements from `data`, `step` elements apart. */
 static inline void am_load_line(float *to, const char *data, uint32_t type, ptrdiff_t step,
                                 int count) {
@@ -56,13 +33,13 @@ static inline void am_load_line(float *to, const char *data, uint32_t type, ptrd
     } else if (type == AM_F16) {
         const uint16_t *from = (const uint16_t *)data;
         if (step == 1)
-            for (int i = 0; i < count; i++) to[i] = am_from_f16(from[i]);
+            am_line_from_f16(to, from, count);
         else
             for (int i = 0; i < count; i++) to[i] = am_from_f16(from[i * step]);
     } else {
         const uint16_t *from = (const uint16_t *)data;
         if (step == 1)
-            for (int i = 0; i < count; i++) to[i] = am_from_bf16(from[i]);
+            am_line_from_bf16(to, from, count);
         else
             for (int i = 0; i < count; i++) to[i] = am_from_bf16(from[i * step]);
     }
@@ -79,13 +56,13 @@ static inline void am_store_line(char *data, uint32_t type, ptrdiff_t step, cons
     } else if (type == AM_F16) {
         uint16_t *to = (uint16_t *)data;
         if (step == 1)
-            for (int i = 0; i < count; i++) to[i] = am_to_f16(from[i]);
+            am_line_to_f16(to, from, count);
         else
             for (int i = 0; i < count; i++) to[i * step] = am_to_f16(from[i]);
     } else {
         uint16_t *to = (uint16_t *)data;
         if (step == 1)
-            for (int i = 0; i < count; i++) to[i] = am_to_bf16(from[i]);
+            am_line_to_bf16(to, from, count);
         else
             for (int i = 0; i < count; i++) to[i * step] = am_to_bf16(from[i]);
     }
@@ -97,6 +74,47 @@ static inline void am_add_line(char *data, uint32_t type, ptrdiff_t step, const 
     am_load_line(line, data, type, step, count);
     for (int i = 0; i < count; i++) line[i] += from[i];
     am_store_line(data, type, step, line, count);
+}
+
+/* Stores that leave the caches alone, for results larger than they are: memory is not read before
+ * it is written. Other threads may see them late: backend.c has the fence. */
+#if defined(__AVX512F__)
+#define AM_STREAM_BYTES 64
+#define am_stream_store(to, from) \
+    _mm512_stream_ps((float *)(to), _mm512_loadu_ps((const float *)(from)))
+#elif defined(__AVX__)
+#define AM_STREAM_BYTES 32
+#define am_stream_store(to, from) \
+    _mm256_stream_ps((float *)(to), _mm256_loadu_ps((const float *)(from)))
+#elif defined(__SSE2__)
+#define AM_STREAM_BYTES 16
+#define am_stream_store(to, from) _mm_stream_ps((float *)(to), _mm_loadu_ps((const float *)(from)))
+#endif
+
+static inline void am_stream_bytes(char *to, const char *from, size_t count) {
+#if defined(AM_STREAM_BYTES)
+    size_t head = -(uintptr_t)to % 64, i = head < count ? head : count;
+    memcpy(to, from, i);
+    for (; i + 64 <= count; i += 64)
+        for (int j = 0; j < 64; j += AM_STREAM_BYTES) am_stream_store(to + i + j, from + i + j);
+    memcpy(to + i, from + i, count - i);
+#else
+    memcpy(to, from, count);
+#endif
+}
+
+/* am_store_line for neighbours in memory, past the caches. */
+static inline void am_stream_line(char *to, uint32_t type, const float *from, int count) {
+    uint16_t piece[512];
+    if (type == AM_F32) {
+        am_stream_bytes(to, (const char *)from, (size_t)count * 4);
+        return;
+    }
+    for (int i = 0; i < count; i += 512) {
+        int size = count - i < 512 ? count - i : 512;
+        am_store_line((char *)piece, type, 1, from + i, size);
+        am_stream_bytes(to + (size_t)i * 2, (const char *)piece, (size_t)size * 2);
+    }
 }
 
 static inline float am_load_one(const char *data, uint32_t type) {
