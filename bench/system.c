@@ -12,8 +12,10 @@
 #elif defined(__APPLE__)
 #include <mach-o/dyld.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 #else
+#include <time.h>
 #include <unistd.h>
 #endif
 
@@ -49,5 +51,14 @@ bool system_is_terminal(FILE *stream) {
     return _isatty(_fileno(stream)) != 0;
 #else
     return isatty(fileno(stream)) != 0;
+#endif
+}
+
+void system_sleep(double seconds) {
+#if defined(_WIN32)
+    Sleep((DWORD)(seconds * 1e3));
+#else
+    struct timespec t = {0, (long)(seconds * 1e9)};
+    nanosleep(&t, NULL);
 #endif
 }

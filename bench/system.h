@@ -1,4 +1,4 @@
-/* system.h: the two things that standard C cannot tell. */
+/* system.h: what standard C cannot tell or do. */
 #ifndef ANYMAX_BENCH_SYSTEM_H
 #define ANYMAX_BENCH_SYSTEM_H
 
@@ -12,5 +12,7 @@ bool system_program_folder(char *out, size_t size);
 
 /* Whether a person watches this stream. */
 bool system_is_terminal(FILE *stream);
+
+void system_sleep(double seconds); /* below one */
 
 #endif
