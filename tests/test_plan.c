@@ -5,9 +5,9 @@
 #include "plan_row.h"
 #include "work.h"
 
-#include <check.h>
+#include "support/suite.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { X = 0, Y = 1 }; /* slots of softmax_forward */
@@ -337,21 +337,14 @@ START_TEST(nothing) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("plan");
-    TCase *cases = tcase_create("plan");
-    SRunner *runner;
-    int failed;
+static void add(TCase *cases) {
     tcase_add_loop_test(cases, every_element_once, 0, 8);
     tcase_add_loop_test(cases, huge_sizes, 0, 8);
     tcase_add_test(cases, huge_strides);
     tcase_add_test(cases, too_long);
     tcase_add_test(cases, nothing);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void) {
+    return suite_main("plan", add);
 }

@@ -2,12 +2,11 @@
  * library's, so that agreement proves both. Needs no device. */
 #include "support/golden.h"
 #include "support/reference.h"
+#include "support/suite.h"
 
 #include <cjson/cJSON.h>
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const ops[] = {"softmax",       "log_softmax",  "logsumexp",
@@ -129,17 +128,10 @@ START_TEST(golden) {
 }
 END_TEST
 
+static void add(TCase *cases) {
+    tcase_add_loop_test(cases, golden, 0, COUNT(ops));
+}
+
 int main(void) {
-    Suite *suite = suite_create("reference");
-    TCase *cases = tcase_create("golden");
-    SRunner *runner;
-    int failed;
-    tcase_add_loop_test(cases, golden, 0, (int)(sizeof ops / sizeof ops[0]));
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_main("reference", add);
 }

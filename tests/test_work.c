@@ -4,13 +4,12 @@
 #include "plan_row.h"
 #include "work.h"
 
-#include <check.h>
+#include "support/suite.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MEMORY(i) ((am_memory *)(uintptr_t)(0x1000 * ((i) + 1))) /* never touched */
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 static const uint64_t works[] = {1, 20000, 300000, UINT64_C(5000000)};
 
@@ -288,19 +287,12 @@ START_TEST(bounds) {
 }
 END_TEST
 
-int main(void) {
-    Suite *suite = suite_create("work");
-    TCase *cases = tcase_create("work");
-    SRunner *runner;
-    int failed;
+static void add(TCase *cases) {
     tcase_add_loop_test(cases, every_program, 0, AM_PROGRAM_COUNT);
     tcase_add_loop_test(cases, products, 0, 2);
     tcase_add_test(cases, bounds);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(void) {
+    return suite_main("work", add);
 }

@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include "probe.h"
 
-#include "../units/unit.h"
+#include "../support/suite.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -255,7 +255,7 @@ int main(void) {
     setenv("XDG_CACHE_HOME", folder, 1);
     setenv("ANYMAX_PROBE", helper, 1);
     unsetenv("ANYMAX_CACHE");
-    status = unit_main("child", add);
+    status = suite_main("child", add);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command) == 0 ? status : EXIT_FAILURE;
 }

@@ -124,9 +124,8 @@ static void log_line(void *user, const char *message) {
 int test_main(int argc, char **argv, const char *suite, void (*add)(Suite *suite)) {
     const anymax_device_info *info;
     Suite *cases;
-    SRunner *runner;
     char backend[16];
-    int failed;
+    int status;
     program = argc > 0 ? argv[0] : suite;
     anymax_set_log(log_line, NULL);
     if (open_device(&test_main_device, NULL, 0) != ANYMAX_OK) return absent();
@@ -137,12 +136,8 @@ int test_main(int argc, char **argv, const char *suite, void (*add)(Suite *suite
     snprintf(backend, sizeof backend, "%s", info->backend);
     cases = suite_create(suite);
     add(cases);
-    runner = srunner_create(cases);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    status = suite_run(cases);
     test_device_close(&test_main_device);
     report(suite, backend);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status;
 }

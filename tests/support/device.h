@@ -8,7 +8,7 @@
 
 #include <anymax/anymax.h>
 
-#include <check.h>
+#include "suite.h"
 
 typedef struct test_device {
     anymax_device *device;
@@ -41,7 +41,5 @@ int test_main(int argc, char **argv, const char *suite, void (*add)(Suite *suite
 
 /* The first argument of the program, for the failure report. */
 const char *test_program(void);
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 #endif

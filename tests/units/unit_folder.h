@@ -6,7 +6,7 @@
 
 #include <anymax/core.h>
 
-#include "unit.h"
+#include "../support/suite.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ static inline int folder_main(const char *name, void (*add)(TCase *)) {
              (unsigned long)getpid());
     setenv("XDG_CACHE_HOME", folder, 1);
     anymax_set_log(note, NULL);
-    status = unit_main(name, add);
+    status = suite_main(name, add);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command) != 0) status = EXIT_FAILURE;
     return status;

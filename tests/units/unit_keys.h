@@ -3,7 +3,7 @@
 #define UNIT_KEYS_H
 
 #include "os.h"
-#include "unit.h"
+#include "../support/suite.h"
 
 #include <string.h>
 

@@ -73,5 +73,5 @@ static void add(TCase *all) {
 }
 
 int main(void) {
-    return unit_main("keys_opencl", add);
+    return suite_main("keys_opencl", add);
 }

@@ -62,5 +62,5 @@ static void add(TCase *all) {
 }
 
 int main(void) {
-    return unit_main("keys_vulkan", add);
+    return suite_main("keys_vulkan", add);
 }

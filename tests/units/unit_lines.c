@@ -3,7 +3,7 @@
  */
 #include "lines_level.h"
 
-#include "unit.h"
+#include "../support/suite.h"
 
 #include <math.h>
 #include <string.h>
@@ -162,5 +162,5 @@ static void add(TCase *all) {
 }
 
 int main(void) {
-    return unit_main("lines", add);
+    return suite_main("lines", add);
 }

@@ -5,7 +5,7 @@
 #include "os.h"
 #include "program.h"
 
-#include "unit.h"
+#include "../support/suite.h"
 
 #include <string.h>
 
@@ -165,5 +165,5 @@ static void add(TCase *all) {
 }
 
 int main(void) {
-    return unit_main("parts", add);
+    return suite_main("parts", add);
 }

@@ -1,7 +1,7 @@
 /* The grammar of ANYMAX_PRETEND: what is taken, and what is refused with which words. */
 #include "pretend.h"
 
-#include "unit.h"
+#include "../support/suite.h"
 
 #include <string.h>
 
@@ -142,5 +142,5 @@ static void add(TCase *all) {
 }
 
 int main(void) {
-    return unit_main("pretend", add);
+    return suite_main("pretend", add);
 }

@@ -1,7 +1,7 @@
 /* Selectors against made-up devices, and the list in ANYMAX_SKIP. */
 #include "selector.h"
 
-#include "unit.h"
+#include "../support/suite.h"
 
 static const anymax_device_info devices[] = {
     {.selector = "cpu", .backend = "cpu", .name = "AMD EPYC", .vendor = 0x1002},
@@ -89,5 +89,5 @@ static void add(TCase *all) {
 }
 
 int main(void) {
-    return unit_main("selector", add);
+    return suite_main("selector", add);
 }
