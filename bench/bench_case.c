@@ -41,11 +41,24 @@ void bench_shape_text(char *text, size_t size, uint32_t rank, const int64_t *sha
     }
 }
 
-const char *bench_standard_shape(const anymax_op_info *op, size_t index) {
+/* 64x512 fits the second cache, the others no cache of a common processor. Losses have the sizes of
+ * vocabularies too. */
+const char *bench_standard_shape(const anymax_op_info *op, size_t index, bool full) {
     static const char *const rows[] = {"65536x64", "4096x4096", "8x1000000", NULL};
+    static const char *const all_rows[] = {"65536x64",   "16384x512",  "4096x4096",
+                                           "512x32768",  "128x131072", "16x1048576",
+                                           "4096x32000", "512x128256", "64x512",
+                                           NULL};
     static const char *const pairs[] = {"1024x128", NULL};
     bool any_rank = op->inputs[0].shape && strstr(op->inputs[0].shape, "...");
-    return any_rank ? rows[index] : pairs[index];
+    return !any_rank ? pairs[index] : full ? all_rows[index] : rows[index];
+}
+
+bool bench_has_gradient(const anymax_op_info *op) {
+    size_t i;
+    for (i = 0; i < ANYMAX_OP_MAX_TENSORS && op->inputs[i].name; i++)
+        if (op->inputs[i].differentiable && !op->inputs[i].optional) return true;
+    return false;
 }
 
 /* The next axis of "(..., n)"; an empty word at the end. */
@@ -174,7 +187,7 @@ static bool add_inputs(bench_case *c, io_error *error) {
     return true;
 }
 
-/* Outputs, or upstream gradients of them and all gradients. */
+/* Outputs, upstream gradients of them, and all gradients, as the direction has them. */
 static bool add_results(bench_case *c, io_error *error) {
     const anymax_op_tensor *list = c->op->outputs;
     uint32_t rank;
@@ -185,12 +198,14 @@ static bool add_results(bench_case *c, io_error *error) {
         if (list[i].optional) continue;
         if (call_shape(&c->call, list[i].name, &rank, shape) != ANYMAX_OK)
             return io_fail(error, "cannot be shaped: %s", anymax_error_message());
-        snprintf(name, sizeof name, "%s%s", c->backward ? "up." : "", list[i].name);
-        if (c->backward ? !add_filled(c, name, &list[i], rank, shape, error)
-                        : !call_add_result(&c->call, name, c->storage, rank, shape, false, error))
+        if ((c->way & BENCH_FORWARD) &&
+            !call_add_result(&c->call, list[i].name, c->storage, rank, shape, false, error))
+            return false;
+        snprintf(name, sizeof name, "up.%s", list[i].name);
+        if ((c->way & BENCH_BACKWARD) && !add_filled(c, name, &list[i], rank, shape, error))
             return false;
     }
-    for (i = 0; i < inputs && c->backward; i++) {
+    for (i = 0; i < inputs && (c->way & BENCH_BACKWARD); i++) {
         const call_tensor *input = &c->call.tensor[i];
         if (!op_input(c->op, input->name)->differentiable) continue;
         snprintf(name, sizeof name, "grad.%.50s", input->name);
@@ -201,6 +216,11 @@ static bool add_results(bench_case *c, io_error *error) {
     return true;
 }
 
+bool bench_is_result(const bench_case *c, const char *name) {
+    if (strncmp(name, "up.", 3) == 0) return false;
+    return strncmp(name, "grad.", 5) == 0 || op_output(c->op, name) != NULL;
+}
+
 /* From host memory to buffers; results are written too, so that every page has been touched. */
 static bool upload(bench_case *c, io_error *error) {
     size_t i;
@@ -208,6 +228,7 @@ static bool upload(bench_case *c, io_error *error) {
         call_tensor *t = &c->call.tensor[i];
         size_t bytes = t->array.count * io_dtype_size(t->array.dtype);
         c->bytes += (double)bytes;
+        if (bench_is_result(c, t->name)) c->written += (double)bytes;
         if (bytes == 0) return io_fail(error, "has an empty tensor");
         if (anymax_buffer_create(c->device, bytes, &c->buffer[i]) != ANYMAX_OK ||
             anymax_buffer_write(c->stream, c->buffer[i], 0, t->array.data, bytes) != ANYMAX_OK)
@@ -224,7 +245,9 @@ bool bench_case_make(bench_case *c, io_error *error) {
     c->call.op = c->op;
     if (anymax_stream_create(c->device, NULL, &c->stream) != ANYMAX_OK)
         return io_fail(error, "has no stream: %s", anymax_error_message());
-    return add_inputs(c, error) && add_results(c, error) && upload(c, error);
+    if (!add_inputs(c, error)) return false;
+    c->elements = (double)c->call.tensor[0].array.count;
+    return add_results(c, error) && upload(c, error);
 }
 
 void bench_case_free(bench_case *c) {
@@ -235,7 +258,24 @@ void bench_case_free(bench_case *c) {
     memset(c, 0, sizeof *c);
 }
 
+/* Queues one direction: of the tensors, those that it takes. */
+static anymax_status queue_way(bench_case *c, bool backward) {
+    anymax_named_tensor named[CALL_MAX];
+    size_t count = 0, i;
+    for (i = 0; i < c->call.tensors; i++) {
+        const call_tensor *t = &c->call.tensor[i];
+        bool of_backward = strncmp(t->name, "up.", 3) == 0 || strncmp(t->name, "grad.", 5) == 0;
+        bool input = !of_backward && op_input(c->op, t->name) != NULL;
+        if (!input && of_backward != backward) continue;
+        named[count].name = t->name;
+        named[count++].tensor = &t->tensor;
+    }
+    return anymax_call(c->stream, c->op->name, named, count, c->call.param, c->call.params);
+}
+
 bool bench_case_run(void *bench_case_pointer) {
     bench_case *c = bench_case_pointer;
-    return call_run(&c->call, c->stream) == ANYMAX_OK;
+    if ((c->way & BENCH_FORWARD) && queue_way(c, false) != ANYMAX_OK) return false;
+    if ((c->way & BENCH_BACKWARD) && queue_way(c, true) != ANYMAX_OK) return false;
+    return anymax_stream_sync(c->stream) == ANYMAX_OK;
 }

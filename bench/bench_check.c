@@ -103,12 +103,12 @@ static bool compute(op_call *part, const bench_case *c, const sample *s, double 
         memory[i] = as_doubles(t);
         if (t && !memory[i]) return false;
         /* entmax: the tolerance of the gradient wants the weights too */
-        if (!t && c->backward && strcmp(members[i].name, "y") == 0)
+        if (!t && (c->way & BENCH_BACKWARD) && strcmp(members[i].name, "y") == 0)
             memory[i] = malloc((s->rows * s->n + 1) * sizeof(double));
         memcpy((char *)&r + members[i].offset, &memory[i], sizeof memory[i]);
     }
-    if (reference_is_map(c->op->name) || !c->backward) reference_forward(&r);
-    if (c->backward) reference_backward(&r);
+    if (reference_is_map(c->op->name) || (c->way & BENCH_FORWARD)) reference_forward(&r);
+    if (c->way & BENCH_BACKWARD) reference_backward(&r);
     return true;
 }
 
@@ -119,7 +119,7 @@ static bool hold_against(op_call *part, const bench_case *c, double *const memor
     for (i = 0; i < MEMBERS; i++) {
         const call_tensor *result = members[i].result ? call_find(part, members[i].name) : NULL;
         verdict v;
-        if (strcmp(members[i].name, "y") == 0 && c->backward && t.alpha > 0) {
+        if (strcmp(members[i].name, "y") == 0 && (c->way & BENCH_BACKWARD) && t.alpha > 0) {
             t.weights = memory[i];
             t.weight_count = memory[i] && t.row ? call_count(call_find(part, "x")) : 0;
         }
@@ -176,9 +176,7 @@ static bool read_results(bench_case *c, io_error *error) {
     for (i = 0; i < c->call.tensors; i++) {
         call_tensor *t = &c->call.tensor[i];
         size_t bytes = t->array.count * io_dtype_size(t->array.dtype);
-        bool result =
-            strncmp(t->name, "grad.", 5) == 0 || (!c->backward && op_output(c->op, t->name));
-        if (result &&
+        if (bench_is_result(c, t->name) &&
             anymax_buffer_read(c->stream, c->buffer[i], 0, t->array.data, bytes) != ANYMAX_OK)
             return io_fail(error, "cannot be read: %s", anymax_error_message());
     }

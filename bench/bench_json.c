@@ -16,16 +16,21 @@ static cJSON *json_case(const bench_result *r) {
     cJSON_AddNumberToObject(c, "threads", r->threads);
     cJSON_AddNumberToObject(c, "bytes", r->bytes);
     cJSON_AddNumberToObject(c, "median_ns", r->time.median_ns);
+    cJSON_AddNumberToObject(c, "quartile_ns", r->time.quartile_ns);
     cJSON_AddNumberToObject(c, "min_ns", r->time.min_ns);
     cJSON_AddNumberToObject(c, "spread", r->time.spread);
     cJSON_AddNumberToObject(c, "first_ns", r->time.first_ns);
     cJSON_AddNumberToObject(c, "rounds", (double)r->time.rounds);
     cJSON_AddNumberToObject(c, "gbps", bench_gbps(r));
-    cJSON_AddNumberToObject(c, "copy_gbps", r->copy_gbps);
-    if (r->copy_gbps > 0)
-        cJSON_AddNumberToObject(c, "share", bench_gbps(r) / r->copy_gbps);
-    else
+    cJSON_AddNumberToObject(c, "elements_per_second", r->elements * 1e9 / r->time.median_ns);
+    if (r->anchor) {
+        cJSON_AddStringToObject(c, "anchor", r->anchor);
+        cJSON_AddNumberToObject(c, "anchor_gbps", r->anchor_gbps);
+        cJSON_AddNumberToObject(c, "share", r->share);
+        cJSON_AddNumberToObject(c, "share_best", r->share_best);
+    } else {
         cJSON_AddNullToObject(c, "share");
+    }
     return c;
 }
 

@@ -83,7 +83,7 @@ static inline const char *cmd_selector(const anymax_device *device) {
 
 /* ---------------------------------------------------------------- tables */
 
-#define CMD_MAX_COLUMNS 12
+#define CMD_MAX_COLUMNS 16
 
 /* Rows of text, printed on stdout with columns as wide as they need. */
 typedef struct cmd_table {

@@ -295,10 +295,13 @@ accepts '^entmax .*backward' bench entmax --seconds 0.001 --shape 3x4x5 --dtype 
     --json "$work/bench.json"
 checks=$((checks + 1))
 grep -q '"median_ns"' "$work/bench.json" || complain "bench --json wrote no cases"
+accepts '^cross_entropy .*both .* copy ' bench cross_entropy --seconds 0.001 --shape 4x7 --direction both
+accepts '^cross_entropy .*forward .* read ' bench cross_entropy --seconds 0.001 --shape 4x64 --threads 2 \
+    --direction forward
 refuses 2 'sizes with an x' bench softmax --shape 4by7
 refuses 2 'sizes with an x' bench softmax --shape 0x7
 refuses 2 'number from 1' bench softmax --threads many
-refuses 2 'forward or backward' bench softmax --direction up
+refuses 2 'forward, backward or both' bench softmax --direction up
 refuses 2 'number above 0' bench softmax --seconds -1
 refuses 1 "no operation 'nonsense'" bench nonsense
 accepts 'agrees with double precision' digits --device cpu

@@ -93,7 +93,9 @@ static void add_result(bench_result *r, const contestant *c, const peer_job *job
     r->threads = job->threads;
     r->bytes = 8 * (double)job->rows.rows * (double)job->rows.n;
     r->time = c->time;
-    r->copy_gbps = copy_gbps;
+    r->anchor = "copy";
+    r->anchor_gbps = copy_gbps;
+    r->share = bench_gbps(r) / copy_gbps;
 }
 
 /* One shape; results and a row of the table. False after a message. */
