@@ -3,8 +3,7 @@
 #ifndef AM_CPU_BLOCK_H
 #define AM_CPU_BLOCK_H
 
-#include "elements.h"
-#include "kernel.h"
+#include "square.h"
 
 typedef struct am_block {
     const am_row_job *job;
@@ -53,6 +52,7 @@ static inline void am_locate_slots(am_block *b, const am_cpu_slot *slots, int co
     am_scratch *s = b->scratch;
     for (int i = 0; i < count; i++) {
         int slot = slots[i].slot;
+        if (b->job->data[slot] == NULL) continue;
         int64_t s0 = a->tensor[slot].s0, s1 = a->tensor[slot].s1, s2 = a->s2[slot];
         for (int l = 0; l < b->lanes; l++)
             s->row_at[slot][l] =
@@ -68,12 +68,16 @@ static const am_cpu_slot am_modifiers[] = {{AM_SLOT_BIAS, 0, 0.0f}, {AM_SLOT_NOI
 static inline void am_locate(am_block *b) {
     const am_row_args *a = b->args;
     am_scratch *s = b->scratch;
-    int64_t d0 = a->d0, d01 = (int64_t)a->d0 * a->d1;
+    int64_t i = b->row % a->d0, j = b->row / a->d0 % a->d1, k = b->row / a->d0 / a->d1;
     for (int l = 0; l < b->lanes; l++) {
-        int64_t r = b->row + (l < b->live ? l : b->live - 1);
-        s->at[2][l] = r / d01;
-        s->at[1][l] = r % d01 / d0;
-        s->at[0][l] = r % d0;
+        s->at[0][l] = i;
+        s->at[1][l] = j;
+        s->at[2][l] = k;
+        if (l + 1 >= b->live || ++i < a->d0) continue;
+        i = 0;
+        if (++j < a->d1) continue;
+        j = 0;
+        k++;
     }
     am_locate_slots(b, b->program->in, b->program->in_count);
     if (b->program->mixed) am_locate_slots(b, am_modifiers, 2);
@@ -101,28 +105,37 @@ static inline void am_gather_along(const am_block *b, int slot, float *to, float
     for (int i = count; i < size; i++) to[i] = absent;
 }
 
+/* The square of lanes from `lane` and steps from `step` of the tile. */
+static inline am_square am_square_of(const am_block *b, int slot, int lane, int step) {
+    uint32_t type = am_block_type(b, slot);
+    ptrdiff_t along = b->args->tensor[slot].step;
+    int64_t column = b->tile.column + step - (int64_t)b->args->part0 * b->args->part_len;
+    return am_square_at(b->job->data[slot] + column * along * (int64_t)am_type_size(type),
+                        b->scratch->row_at[slot] + lane, along, type, b->live - lane,
+                        b->tile.steps - step);
+}
+
+/* Whether rows are neighbours in memory: such blocks go step by step, others square by square. */
+static inline bool am_in_runs(const am_block *b, int slot) {
+    int first = am_run(b, slot, 0);
+    return first >= 8 || (first < b->live && am_run(b, slot, first) >= 8);
+}
+
 static inline void am_gather_across(const am_block *b, int slot, float *to, float absent) {
     const am_tile *t = &b->tile;
-    uint32_t type = am_block_type(b, slot);
-    float line[AM_TILE];
-    bool plain = type == AM_F32 && b->args->tensor[slot].step == 1 && t->steps == AM_TILE;
-    for (int l = 0, run; l < b->live; l += run) {
-        run = am_run(b, slot, l);
-        if (plain) { /* trip counts that the compiler knows */
-            const float *from = (const float *)am_place(b, slot, l, t->column);
-            run = 1;
-            for (int j = 0; j < AM_TILE; j++) to[j * AM_W + l] = from[j];
-            continue;
-        }
-        if (run >= 8) {
+    if (am_in_runs(b, slot)) {
+        for (int l = 0, run; l < b->live; l += run) {
+            run = am_run(b, slot, l);
             for (int j = 0; j < t->steps; j++)
-                am_load_line(to + j * AM_W + l, am_place(b, slot, l, t->column + j), type, 1, run);
-            continue;
+                am_load_line(to + j * AM_W + l, am_place(b, slot, l, t->column + j),
+                             am_block_type(b, slot), 1, run);
         }
-        run = 1;
-        am_load_line(line, am_place(b, slot, l, t->column), type, b->args->tensor[slot].step,
-                     t->steps);
-        for (int j = 0; j < t->steps; j++) to[j * AM_W + l] = line[j];
+    } else {
+        for (int l = 0; l < b->live; l += AM_TURN)
+            for (int j = 0; j < t->steps; j += AM_TURN) {
+                am_square s = am_square_of(b, slot, l, j);
+                am_square_load(&s, to + j * AM_W + l);
+            }
     }
     for (int j = 0; j < t->steps; j++)
         for (int l = b->live; l < AM_W; l++) to[j * AM_W + l] = absent;
@@ -130,36 +143,24 @@ static inline void am_gather_across(const am_block *b, int slot, float *to, floa
 
 static inline void am_scatter_across(const am_block *b, int slot, const float *from, bool add) {
     const am_tile *t = &b->tile;
-    uint32_t type = am_block_type(b, slot);
-    ptrdiff_t step = b->args->tensor[slot].step;
-    float line[AM_TILE];
-    bool plain = type == AM_F32 && step == 1 && t->steps == AM_TILE && !add;
+    if (!am_in_runs(b, slot)) {
+        for (int l = 0; l < b->live; l += AM_TURN)
+            for (int j = 0; j < t->steps; j += AM_TURN) {
+                am_square s = am_square_of(b, slot, l, j);
+                am_square_store(&s, from + j * AM_W + l, b->job->stream, add);
+            }
+        return;
+    }
     for (int l = 0, run; l < b->live; l += run) {
         run = am_run(b, slot, l);
-        if (plain) {
-            float *at = (float *)am_place(b, slot, l, t->column);
-            run = 1;
-            for (int j = 0; j < AM_TILE; j++) at[j] = from[j * AM_W + l];
-            continue;
+        for (int j = 0; j < t->steps; j++) {
+            char *to = am_place(b, slot, l, t->column + j);
+            const float *at = from + j * AM_W + l;
+            if (add)
+                am_add_line(to, am_block_type(b, slot), 1, at, run, b->scratch->line);
+            else
+                am_store_line(to, am_block_type(b, slot), 1, at, run);
         }
-        if (run >= 8) {
-            for (int j = 0; j < t->steps; j++) {
-                char *to = am_place(b, slot, l, t->column + j);
-                const float *at = from + j * AM_W + l;
-                if (add)
-                    am_add_line(to, type, 1, at, run, b->scratch->line);
-                else
-                    am_store_line(to, type, 1, at, run);
-            }
-            continue;
-        }
-        run = 1;
-        for (int j = 0; j < t->steps; j++) line[j] = from[j * AM_W + l];
-        char *to = am_place(b, slot, l, t->column);
-        if (add)
-            am_add_line(to, type, step, line, t->steps, b->scratch->line);
-        else
-            am_store_line(to, type, step, line, t->steps);
     }
 }
 
@@ -258,6 +259,23 @@ static inline AM_ALWAYS_INLINE void am_prefetch_ahead(const am_block *b) {
         int64_t size = (int64_t)am_type_size(am_block_type(b, slot));
         from = am_place(b, slot, 0, t->column) + (int64_t)b->job->ahead * a->tensor[slot].s0 * size;
         for (int64_t at = 0; at < t->steps * AM_W * size; at += 64) am_prefetch(from + at);
+    }
+}
+
+/* Across: of the rows that the next block takes, the share of this tile. */
+static inline AM_ALWAYS_INLINE void am_prefetch_block(const am_block *b) {
+    const am_tile *t = &b->tile;
+    for (int i = 0; i < b->program->in_count; i++) {
+        int slot = b->program->in[i].slot;
+        const int64_t *at = b->scratch->row_at[slot];
+        if (b->job->data[slot] == NULL || b->args->tensor[slot].step != 1) continue;
+        int64_t size = (int64_t)am_type_size(am_block_type(b, slot));
+        int64_t bytes = (at[AM_W - 1] - at[0]) * size * AM_W / (AM_W - 1);
+        if (bytes <= 0 || bytes > 65536) continue;
+        const char *from = am_row_place(b, slot, 0) + bytes;
+        int64_t first = (int64_t)(t->column - b->column) * bytes / b->columns / 64 * 64;
+        int64_t end = (int64_t)(t->column + t->steps - b->column) * bytes / b->columns;
+        for (int64_t k = first; k < end; k += 64) am_prefetch(from + k);
     }
 }
 

@@ -27,7 +27,7 @@ static inline void am_load_line(float *to, const char *data, uint32_t type, ptrd
     if (type == AM_F32) {
         const float *from = (const float *)data;
         if (step == 1)
-            memcpy(to, from, (size_t)count * 4);
+            am_line_copy(to, from, count);
         else
             for (int i = 0; i < count; i++) to[i] = from[i * step];
     } else if (type == AM_F16) {
@@ -50,7 +50,7 @@ static inline void am_store_line(char *data, uint32_t type, ptrdiff_t step, cons
     if (type == AM_F32) {
         float *to = (float *)data;
         if (step == 1)
-            memcpy(to, from, (size_t)count * 4);
+            am_line_copy(to, from, count);
         else
             for (int i = 0; i < count; i++) to[i * step] = from[i];
     } else if (type == AM_F16) {

@@ -180,6 +180,7 @@ static void finish_elements(am_block *b) {
         b->program->finish(&b->tile);
         am_outputs_close(b);
         if (ahead) am_prefetch_ahead(b);
+        if (b->job->across && b->job->ahead > 0) am_prefetch_block(b);
     }
 }
 

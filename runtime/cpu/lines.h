@@ -39,8 +39,11 @@ static inline __m256i am_narrow_bf16(__m512 x) {
     _mm512_storeu_ps(to + i, wide(_mm256_loadu_si256((const __m256i *)(from + i))))
 #define AM_STEP_OUT(narrow) \
     _mm256_storeu_si256((__m256i *)(to + i), narrow(_mm512_loadu_ps(from + i)))
+#define AM_STEP_COPY _mm512_storeu_ps(to + i, _mm512_loadu_ps(from + i))
 /* The last elements under a mask: many lines are shorter than a step. */
 #define AM_REST (__mmask16)((1u << (count - i)) - 1)
+#define AM_REST_COPY \
+    _mm512_mask_storeu_ps(to + i, AM_REST, _mm512_maskz_loadu_ps(AM_REST, from + i))
 #define AM_REST_IN(one, wide) \
     _mm512_mask_storeu_ps(to + i, AM_REST, wide(_mm256_maskz_loadu_epi16(AM_REST, from + i)))
 #define AM_REST_OUT(one, narrow) \
@@ -76,6 +79,7 @@ static inline __m128i am_narrow_bf16(__m256 x) {
 #define AM_STEP_IN(wide) \
     _mm256_storeu_ps(to + i, wide(_mm_loadu_si128((const __m128i *)(from + i))))
 #define AM_STEP_OUT(narrow) _mm_storeu_si128((__m128i *)(to + i), narrow(_mm256_loadu_ps(from + i)))
+#define AM_STEP_COPY _mm256_storeu_ps(to + i, _mm256_loadu_ps(from + i))
 
 #elif (defined(__aarch64__) || defined(_M_ARM64)) && defined(__GNUC__)
 #include <arm_neon.h>
@@ -94,6 +98,7 @@ static inline uint16x4_t am_narrow_bf16(float32x4_t x) {
 
 #define AM_STEP_IN(wide) vst1q_f32(to + i, wide(vld1_u16(from + i)))
 #define AM_STEP_OUT(narrow) vst1_u16(to + i, narrow(vld1q_f32(from + i)))
+#define AM_STEP_COPY vst1q_f32(to + i, vld1q_f32(from + i))
 
 #endif
 
@@ -107,7 +112,16 @@ static inline uint16x4_t am_narrow_bf16(float32x4_t x) {
 #define AM_REST_IN(one, wide) \
     for (; i < count; i++) to[i] = one(from[i])
 #define AM_REST_OUT(one, narrow) AM_REST_IN(one, narrow)
+#define AM_REST_COPY \
+    for (; i < count; i++) to[i] = from[i]
 #endif
+
+/* Of memcpy's speed, without its call, which short lines would feel. */
+static inline void am_line_copy(float *to, const float *from, int count) {
+    int i = 0;
+    AM_STEPS(AM_STEP_COPY);
+    AM_REST_COPY;
+}
 
 static inline void am_line_from_f16(float *to, const uint16_t *from, int count) {
     int i = 0;

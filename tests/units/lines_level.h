@@ -12,6 +12,7 @@ typedef struct lines_level {
     void (*load)(float *to, const char *data, uint32_t type, ptrdiff_t step, int count);
     void (*store)(char *data, uint32_t type, ptrdiff_t step, const float *from, int count);
     void (*stream)(char *data, uint32_t type, const float *from, int count);
+    void (*turn)(float *to, ptrdiff_t to_step, const float *from, ptrdiff_t from_step);
 } lines_level;
 
 #endif

@@ -1,6 +1,6 @@
 /* Conversion of 16-bit floats at each instruction-set level: all values of both types, and f32
- * around all that they round to, against arithmetic in double. Lines of every length and alignment.
- */
+ * around all that they round to, against arithmetic in double. Lines of every length and alignment;
+ * squares turned over. */
 #include "lines_level.h"
 
 #include "../support/suite.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu/half.h"
+#include "cpu/turn.h"
 #include "launch.h"
 
 /* Without a call into Check for each of millions of values. */
@@ -154,11 +155,32 @@ START_TEST(lengths) {
 }
 END_TEST
 
+/* A square out of a larger one, into a larger one. */
+START_TEST(turns) {
+    enum { WIDE = AM_TURN + 5 };
+    const lines_level *level = level_at(_i * COUNT(types));
+    float from[AM_TURN][WIDE], to[AM_TURN][WIDE];
+    if (level == NULL) return;
+    for (int i = 0; i < AM_TURN; i++)
+        for (int j = 0; j < WIDE; j++) {
+            from[i][j] = (float)(i * WIDE + j);
+            to[i][j] = -1;
+        }
+    level->turn(&to[0][1], WIDE, &from[0][2], WIDE);
+    for (int i = 0; i < AM_TURN; i++)
+        for (int j = 0; j < WIDE; j++) {
+            float want = j >= 1 && j <= AM_TURN ? (float)((j - 1) * WIDE + i + 2) : -1;
+            WANT(to[i][j] == want, "%s: line %d, number %d: %g", level->name, i, j, to[i][j]);
+        }
+}
+END_TEST
+
 static void add(TCase *all) {
     int lines = COUNT(levels) * COUNT(types);
     tcase_add_loop_test(all, widens, 0, lines);
     tcase_add_loop_test(all, narrows, 0, lines * COUNT(lower));
     tcase_add_loop_test(all, lengths, 0, COUNT(levels));
+    tcase_add_loop_test(all, turns, 0, COUNT(levels));
 }
 
 int main(void) {
