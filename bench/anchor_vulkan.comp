@@ -3,7 +3,8 @@
  * A group takes 64 KiB. On processors it is one sub-group that walks along them an element at a time,
  * as a row's kernel does there (lavapipe pays for each load and store, whatever its width); elsewhere an
  * item of the copy takes a vec4, in 16 groups of 256, and one of the read takes 16 of them.
- * Moves: copy, one read and one write; read, one read. */
+ * Computes nothing, or a sum that keeps reads from being left out. Moves each byte once: the copy reads
+ * and writes it. No shared memory. Registers: an index and one vec4. */
 #version 450
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint KIND = 0; /* as anchor_kind; 2: nothing */
