@@ -39,7 +39,7 @@ static void conclude(contestant *c, double *seconds, double *share, size_t round
     c->time.min_ns = seconds[0] * 1e9;
     c->time.median_ns = seconds[rounds / 2] * 1e9;
     c->time.spread = (seconds[rounds * 3 / 4] - seconds[rounds / 4]) / seconds[rounds / 2];
-    c->quartile_ns = seconds[rounds / 4] * 1e9;
+    c->time.quartile_ns = seconds[rounds / 4] * 1e9;
     c->share = share[rounds / 2];
 }
 
@@ -68,6 +68,6 @@ bool contest_run(contestant *all, size_t count, double seconds) {
     }
     for (i = 0; i < count; i++) conclude(&all[i], time[i], share[i], round);
     for (i = 0; i < count; i++)
-        if (all[i].threads) all[i].share = all[0].quartile_ns / all[i].quartile_ns;
+        if (all[i].threads) all[i].share = all[0].time.quartile_ns / all[i].time.quartile_ns;
     return true;
 }

@@ -18,8 +18,7 @@ typedef struct contestant {
     void *user;
     bool threads; /* it uses more than one */
     timing time;
-    double quartile_ns; /* a quarter of the rounds were as fast */
-    double share;       /* of the speed of the first contestant, which is the yardstick */
+    double share; /* of the speed of the first contestant, which is the yardstick */
 } contestant;
 
 /* Rounds until `seconds` are spent, at least seven. A turn is a call to warm up, then as many as
@@ -42,9 +41,6 @@ bool contest_parse(const char *text, contest_rows *rows);
 /* Memory, all of it touched; x normal with a deviation of 2, from a fixed seed. */
 bool contest_rows_make(contest_rows *rows);
 void contest_rows_free(contest_rows *rows); /* also after a failure, and all zero */
-
-/* y = x; what is too large for the caches with stores that go past them, where there are such. */
-void contest_copy(float *y, const float *x, size_t count);
 
 /* Largest relative error of y against softmax (or log_softmax) of x in double precision: every row
  * of a small case, evenly spread ones of a large one. Infinite where y is not a number. */

@@ -1,13 +1,9 @@
-/* contest_rows.c: rows to work on, a copy of them, and what is right. */
+/* contest_rows.c: rows to work on, and what is right. */
 #include "contest.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #define ALIGN 64
 #define CACHED ((size_t)1 << 19)   /* elements */
@@ -67,28 +63,6 @@ void contest_rows_free(contest_rows *rows) {
     free(rows->block[0]);
     free(rows->block[1]);
     rows->block[0] = rows->block[1] = NULL;
-}
-
-void contest_copy(float *y, const float *x, size_t count) {
-#if defined(__SSE2__)
-    size_t i;
-    if (count < CACHED) {
-        memcpy(y, x, count * sizeof *y);
-        return;
-    }
-    for (i = 0; i + 16 <= count; i += 16) {
-        __m128 a = _mm_load_ps(x + i), b = _mm_load_ps(x + i + 4);
-        __m128 c = _mm_load_ps(x + i + 8), d = _mm_load_ps(x + i + 12);
-        _mm_stream_ps(y + i, a);
-        _mm_stream_ps(y + i + 4, b);
-        _mm_stream_ps(y + i + 8, c);
-        _mm_stream_ps(y + i + 12, d);
-    }
-    for (; i < count; i++) y[i] = x[i];
-    _mm_sfence();
-#else
-    memcpy(y, x, count * sizeof *y);
-#endif
 }
 
 static double row_error(const float *x, const float *y, int64_t n, bool log_softmax) {

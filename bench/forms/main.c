@@ -1,5 +1,6 @@
 /* main.c: `anymax-forms`: the forms of softmax in turns on one thread, beside a copy and beside
  * what the library does. */
+#include "anchor.h"
 #include "command.h"
 #include "forms.h"
 
@@ -9,12 +10,15 @@
 /* Elements of an array: half of the caches of one core, or more than those of most processors. */
 #define CACHED_ELEMENTS ((int64_t)1 << 16)
 #define OTHER_ELEMENTS ((int64_t)1 << 24)
-#define AHEAD_COLUMNS 65536 /* a row that the caches hold beside the one before */
+#define AHEAD_COLUMNS 131072 /* of a row that the caches hold beside the one before */
+#define WRONG 1e-5           /* a relative error that no rounding explains */
 
 static const char *const standard[] = {"512",    "2048",    "8192",    "32768", "131072",
                                        "524288", "1048576", "4194304", NULL};
 static const char *const kinds[FORM_KINDS] = {"three kept",   "three again", "online kept",
                                               "online again", "pairs kept",  "pairs again"};
+/* Turns: the copy, the library, each form with plain stores and with those past the caches. */
+enum { COPY, LIBRARY, FORMS, TURNS = FORMS + 2 * FORM_KINDS };
 
 typedef struct options {
     int cached;
@@ -25,6 +29,7 @@ typedef struct options {
 typedef struct form_job {
     contest_rows rows;
     form_function form;
+    form_kind kind;
     float *keep, *more;
     anymax_stream *stream; /* the library's turn */
 } form_job;
@@ -33,17 +38,14 @@ static bool run_form(void *user) {
     const form_job *j = user;
     int64_t n = j->rows.n;
     form_rows r = {j->rows.x, j->rows.y, j->rows.rows, n, j->keep, j->more, 0, 0};
-    if (n > AHEAD_COLUMNS)
+    /* Of three passes the first does nothing but read, so the row should be there. The other forms
+     * compute where they read. Short rows are asked for so early that memory has the time. */
+    int64_t whole = j->kind < FORM_ONLINE_KEPT ? AHEAD_COLUMNS : 1024;
+    if (n > whole)
         r.columns_ahead = 2048;
-    else if (j->rows.rows * n > CACHED_ELEMENTS) /* of short rows so early that memory has time */
+    else if (j->rows.rows * n > CACHED_ELEMENTS)
         r.rows_ahead = n < 4096 ? 4096 / n : 1;
     j->form(&r);
-    return true;
-}
-
-static bool run_copy(void *user) {
-    const form_job *j = user;
-    contest_copy(j->rows.y, j->rows.x, (size_t)(j->rows.rows * j->rows.n));
     return true;
 }
 
@@ -57,29 +59,61 @@ static bool run_library(void *user) {
            anymax_stream_sync(j->stream) == ANYMAX_OK;
 }
 
-/* GB/s, the share of the copy, and the error of each form in the better of its two stores. */
-static void show(cmd_table *table, const contestant *all, const double *error, double bytes,
-                 const contest_rows *rows) {
-    int kind;
-    cmd_table_add(table, "%lldx%lld\tcopy\t%.1f\t\t\t", (long long)rows->rows, (long long)rows->n,
-                  bytes / all[0].time.median_ns);
-    cmd_table_add(table, "\tanymax\t%.1f\t%.2f\t\t%.1e", bytes / all[1].time.median_ns,
-                  all[1].share, error[1]);
-    for (kind = 0; kind < FORM_KINDS; kind++) {
-        const contestant *c = &all[2 + 2 * kind];
-        cmd_table_add(table, "\t%s\t%.1f\t%.2f\t%.2f\t%.1e", kinds[kind],
-                      bytes / c[0].time.median_ns, c[0].share, c[1].share, error[2 + 2 * kind]);
-    }
+static void add_heading(cmd_table *table) {
+    char text[256];
+    int kind, length = snprintf(text, sizeof text, "shape\tcopy\tanymax");
+    for (kind = 0; kind < FORM_KINDS; kind++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "\t%s", kinds[kind]);
+    cmd_table_add(table, "%s\terror", text);
 }
 
-static bool measure(const form_level *level, const char *shape, const options *o,
+static void add_row(cmd_table *table, const contestant *all, double worst,
+                    const contest_rows *rows) {
+    char text[512];
+    int kind, length;
+    length = snprintf(
+        text, sizeof text, "%lldx%lld\t%.1f\t%.2f", (long long)rows->rows, (long long)rows->n,
+        8 * (double)(rows->rows * rows->n) / all[COPY].time.median_ns, all[LIBRARY].share);
+    for (kind = 0; kind < FORM_KINDS; kind++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "\t%.2f %.2f",
+                           all[FORMS + 2 * kind].share, all[FORMS + 2 * kind + 1].share);
+    cmd_table_add(table, "%s\t%.1e", text, worst);
+}
+
+/* Every turn's result must be right before any is timed. */
+static bool make_turns(const form_level *level, const contest_rows *rows, anymax_stream *stream,
+                       float *scratch, form_job *job, contestant *all, double *worst) {
+    int i;
+    for (i = LIBRARY; i < TURNS; i++) {
+        form_job j = {.rows = *rows, .keep = scratch, .more = scratch + rows->n, .stream = stream};
+        double error;
+        if (i >= FORMS) {
+            j.kind = (form_kind)((i - FORMS) / 2);
+            j.form = level->run[j.kind][i % 2];
+        }
+        job[i] = j;
+        all[i].run = i == LIBRARY ? run_library : run_form;
+        all[i].user = &job[i];
+        memset(rows->y, 0, (size_t)(rows->rows * rows->n) * sizeof *rows->y);
+        if (!all[i].run(&job[i])) return false;
+        error = contest_error(rows, false);
+        if (error > *worst) *worst = error;
+        if (!(error < WRONG)) {
+            cmd_error("%s is wrong by %.1e", i == LIBRARY ? "anymax" : kinds[j.kind], error);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool measure(const form_level *level, const char *shape, const options *o, anchor *copy,
                     anymax_stream *stream, cmd_table *table) {
     contest_rows rows;
-    form_job job[2 + 2 * FORM_KINDS];
-    contestant all[2 + 2 * FORM_KINDS];
-    double error[2 + 2 * FORM_KINDS];
-    size_t count = sizeof all / sizeof *all, i;
+    form_job job[TURNS];
+    contestant all[TURNS];
+    double worst = 0;
     float *scratch;
+    io_error error = {""};
     bool good = contest_parse(shape, &rows) && rows.n % FORM_STEP == 0;
     if (!good) {
         cmd_usage(NULL, "%s is not a shape of rows of a multiple of %d", shape, FORM_STEP);
@@ -87,23 +121,18 @@ static bool measure(const form_level *level, const char *shape, const options *o
     }
     if (!strchr(shape, 'x')) rows.rows = (o->cached ? CACHED_ELEMENTS : OTHER_ELEMENTS) / rows.n;
     if (rows.rows < 1) return true; /* no such row is in the caches */
-    scratch = calloc((size_t)rows.n, 2 * sizeof *scratch);
-    good = scratch && contest_rows_make(&rows);
     memset(all, 0, sizeof all);
-    for (i = 0; good && i < count; i++) {
-        form_job j = {.rows = rows, .keep = scratch, .more = scratch + rows.n, .stream = stream};
-        if (i > 1) j.form = level->run[(i - 2) / 2][i % 2];
-        job[i] = j;
-        all[i].run = i == 0 ? run_copy : i == 1 ? run_library : run_form;
-        all[i].user = &job[i];
-        good = all[i].run(all[i].user);
-        error[i] = contest_error(&rows, false);
-    }
-    good = good && contest_run(all, count, o->seconds);
+    all[COPY].run = anchor_run;
+    all[COPY].user = copy;
+    scratch = calloc((size_t)rows.n, 2 * sizeof *scratch);
+    good = scratch && contest_rows_make(&rows) &&
+           anchor_prepare(copy, ANCHOR_COPY, 8 * (double)(rows.rows * rows.n), &error) &&
+           make_turns(level, &rows, stream, scratch, job, all, &worst) &&
+           contest_run(all, TURNS, o->seconds);
     if (good)
-        show(table, all, error, 8 * (double)(rows.rows * rows.n), &rows);
+        add_row(table, all, worst, &rows);
     else
-        cmd_error("%s could not be measured: %s", shape, anymax_error_message());
+        cmd_error("%s could not be measured: %s%s", shape, error.text, anymax_error_message());
     contest_rows_free(&rows);
     free(scratch);
     return good;
@@ -125,24 +154,32 @@ static int compare(const options *o, const char *const *shapes) {
     anymax_device *device = NULL;
     anymax_stream *stream = NULL;
     const form_level *level = NULL;
+    anchor *copy = NULL;
+    io_error error = {""};
     cmd_table table;
     bool good;
     if (o->level) snprintf(pretend, sizeof pretend, "level=%s", o->level);
     good = anymax_device_open(&desc, &device) == ANYMAX_OK &&
            anymax_stream_create(device, NULL, &stream) == ANYMAX_OK;
     if (good) level = find_level(o->level, device);
-    if (!level) {
-        cmd_error("%s", good ? "there is no such level here" : anymax_error_message());
-        anymax_device_release(device);
-        return CMD_FAILED;
+    if (level) copy = anchor_create(anymax_device_get_info(device), 1, &error);
+    if (!copy) {
+        cmd_error("%s", !good    ? anymax_error_message()
+                        : !level ? "there is no such level here"
+                                 : error.text);
+        good = false;
+    } else {
+        cmd_table_start(&table, "lrrrrrrrrr");
+        add_heading(&table);
+        for (; good && *shapes; shapes++) good = measure(level, *shapes, o, copy, stream, &table);
+        printf(
+            "softmax forward, f32, 1 thread, level %s. copy: GB/s of a read and a write. Others: "
+            "share of its speed;\nof forms with plain stores, then with those past the "
+            "caches. error: the largest of all\n",
+            level->name);
+        cmd_table_print(&table);
     }
-    cmd_table_start(&table, "llrrrr");
-    cmd_table_add(&table, "shape\tform\tGB/s\tshare\tstreamed\terror");
-    for (; good && *shapes; shapes++) good = measure(level, *shapes, o, stream, &table);
-    printf("softmax forward, f32, 1 thread, level %s; GB/s of a read and a write; share: of the "
-           "copy's speed, with plain and with streaming stores\n",
-           level->name);
-    cmd_table_print(&table);
+    anchor_free(copy);
     anymax_stream_release(stream);
     anymax_device_release(device);
     return good ? CMD_OK : CMD_FAILED;

@@ -1,9 +1,9 @@
 /* main.c: `anymax-peers`: the time of softmax here, in oneDNN and in XNNPACK, in turns in one
  * process on the same arrays, beside a copy of them. */
+#include "anchor.h"
 #include "bench.h"
 #include "peers.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,26 +30,9 @@ typedef struct options {
     char *json;
 } options;
 
-static bool copy(void *user) {
-    const peer_job *job = user;
-    size_t count = (size_t)(job->rows.rows * job->rows.n);
-    size_t slice = (count / job->threads + 63) / 64 * 64;
-    int threads = (int)job->threads, i;
-    if (threads == 1) {
-        contest_copy(job->rows.y, job->rows.x, count);
-        return true;
-    }
-#pragma omp parallel for num_threads(threads)
-    for (i = 0; i < threads; i++) {
-        size_t first = slice * (size_t)i, left = first < count ? count - first : 0;
-        contest_copy(job->rows.y + first, job->rows.x + first, left < slice ? left : slice);
-    }
-    return true;
-}
-
 /* GB/s: of the median round, or with threads of the faster quarter (contest.h). */
 static double speed(const contestant *c, double bytes) {
-    return bytes / (c->threads ? c->quartile_ns : c->time.median_ns);
+    return bytes / (c->threads ? c->time.quartile_ns : c->time.median_ns);
 }
 
 static void add_row(cmd_table *table, const contestant *all, size_t count, const peer_call *call,
@@ -91,44 +74,55 @@ static void add_result(bench_result *r, const contestant *c, const peer_job *job
     r->dtype = "f32";
     r->direction = "forward";
     r->threads = job->threads;
-    r->bytes = 8 * (double)job->rows.rows * (double)job->rows.n;
+    r->elements = (double)job->rows.rows * (double)job->rows.n;
+    r->bytes = 8 * r->elements;
     r->time = c->time;
     r->anchor = "copy";
     r->anchor_gbps = copy_gbps;
-    r->share = bench_gbps(r) / copy_gbps;
+    r->share = r->share_best = c->share;
+}
+
+/* The libraries that can do the job, tried once; false after a message. */
+static bool make_calls(const peer_job *job, peer_call *call, contestant *all, size_t *count) {
+    size_t i;
+    for (i = 0; i < PEERS; i++) {
+        if (!peers[i].make(job, &call[i])) return false;
+        if (!call[i].state) continue;
+        all[*count].name = peers[i].name;
+        all[*count].run = call[i].run;
+        all[*count].user = call[i].state;
+        all[*count].threads = job->threads > 1;
+        if (!call[i].run(call[i].state)) return false;
+        call[i].error = contest_error(&job->rows, job->log_softmax);
+        ++*count;
+    }
+    return true;
 }
 
 /* One shape; results and a row of the table. False after a message. */
-static bool measure(peer_job *job, const char *shape, double seconds, cmd_table *table,
-                    bench_result *results, size_t *count) {
+static bool measure(peer_job *job, const char *shape, double seconds, anchor *copy,
+                    cmd_table *table, bench_result *results, size_t *count) {
     peer_call call[PEERS];
-    contestant all[CALLS] = {
-        {.name = "copy", .run = copy, .user = job, .threads = job->threads > 1}};
+    contestant all[CALLS];
     double bytes = 8 * (double)job->rows.rows * (double)job->rows.n;
     size_t there = 1, i;
-    bool good = contest_rows_make(&job->rows);
+    io_error error = {""};
+    bool good;
     memset(call, 0, sizeof call);
-    for (i = 0; good && i < PEERS; i++) {
-        good = peers[i].make(job, &call[i]);
-        if (!good || !call[i].state) continue;
-        good = call[i].run(call[i].state);
-        call[i].error = contest_error(&job->rows, job->log_softmax);
-    }
-    for (i = 0; i < PEERS; i++) {
-        contestant c = {.name = peers[i].name,
-                        .run = call[i].run,
-                        .user = call[i].state,
-                        .threads = job->threads > 1};
-        if (call[i].state) all[there++] = c;
-    }
-    good = good && contest_run(all, there, seconds);
+    memset(all, 0, sizeof all);
+    all[0].name = "copy";
+    all[0].run = anchor_run;
+    all[0].user = copy;
+    all[0].threads = job->threads > 1;
+    good = contest_rows_make(&job->rows) && anchor_prepare(copy, ANCHOR_COPY, bytes, &error) &&
+           make_calls(job, call, all, &there) && contest_run(all, there, seconds);
     if (good) {
         add_row(table, all, there, call, shape, bytes);
         for (i = 1; i < there; i++)
             add_result(&results[(*count)++], &all[i], job, all[i].name, shape,
                        speed(&all[0], bytes));
     } else {
-        cmd_error("%s could not be measured", shape);
+        cmd_error("%s could not be measured%s%s", shape, *error.text ? ": " : "", error.text);
     }
     for (i = 0; i < PEERS; i++)
         if (call[i].free) call[i].free(call[i].state);
@@ -136,16 +130,26 @@ static bool measure(peer_job *job, const char *shape, double seconds, cmd_table 
     return good;
 }
 
+/* A copy by the processor, with as many threads. */
+static anchor *make_copy(uint32_t threads) {
+    static const anymax_device_info cpu = {.backend = "cpu"};
+    io_error error;
+    anchor *copy = anchor_create(&cpu, threads, &error);
+    if (!copy) cmd_error("%s", error.text);
+    return copy;
+}
+
 static int measure_all(const options *o, const char *const *shapes) {
     peer_job job = {.log_softmax = o->log_softmax != 0, .threads = (uint32_t)o->threads};
     static const char *const format[] = {"lrrrr", "lrrrrrrr", "lrrrrrrrrrr"};
+    anchor *copy = make_copy(job.threads);
     bench_result *results;
     cmd_table table;
     size_t count = 0, shown = 0, i;
-    bool good = true;
+    bool good = copy != NULL;
     while (shapes[shown]) shown++;
     results = calloc(shown * PEERS + 1, sizeof *results);
-    if (!results) return cmd_error("no memory");
+    if (!results) good = false;
     cmd_table_start(&table, format[PEERS - 1]);
     add_heading(&table);
     for (i = 0; good && i < shown; i++) {
@@ -154,7 +158,7 @@ static int measure_all(const options *o, const char *const *shapes) {
             cmd_usage(NULL, "%s is not a shape (ROWSxCOLUMNS)", shapes[i]);
             break;
         }
-        good = measure(&job, shapes[i], o->seconds, &table, results, &count);
+        good = measure(&job, shapes[i], o->seconds, copy, &table, results, &count);
     }
     printf("%s forward, f32, %d thread%s; GB/s of a read and a write; anymax/: how many times as "
            "fast\n",
@@ -162,6 +166,7 @@ static int measure_all(const options *o, const char *const *shapes) {
     cmd_table_print(&table);
     if (good && o->json) good = bench_write_json(o->json, results, count);
     free(results);
+    anchor_free(copy);
     return good ? CMD_OK : CMD_FAILED;
 }
 
