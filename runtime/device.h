@@ -52,6 +52,7 @@ struct anymax_stream {
     anymax_status lack; /* work that was queued has not run: for the next sync to tell */
     am_keep_list keep;
     am_spread *spread, **spread_end; /* in stream order */
+    am_spread *spare;                /* done with, for the next ones */
     am_host_range pending[8];        /* host memory that is written by the next sync */
     uint32_t pending_count;
     struct am_plan *plan; /* scratch of the planner, reused by every operation */

@@ -10,6 +10,7 @@
 struct am_spread {
     am_spread *next;
     anymax_tensor to;
+    size_t capacity;      /* of data */
     bool filled;          /* by the next sync; false: the read was refused */
     unsigned char data[]; /* as far as the tensor reaches */
 };
@@ -93,13 +94,27 @@ static void spread(const am_spread *s) {
 }
 
 static void spread_all(anymax_stream *stream, bool filled) {
-    while (stream->spread) {
-        am_spread *s = stream->spread;
+    for (am_spread *s = stream->spread; s; s = s->next)
         if (filled && s->filled) spread(s);
-        stream->spread = s->next;
-        am_free(s);
-    }
+    *stream->spread_end = stream->spare;
+    stream->spare = stream->spread;
+    stream->spread = NULL;
     stream->spread_end = &stream->spread;
+}
+
+/* A spare one that is large enough; else a new one, in place of a spare one: there are never more
+ * than were once needed together, and in the end all are as large as the largest need. */
+static am_spread *take_spread(anymax_stream *stream, size_t size_bytes) {
+    am_spread **at = &stream->spare, *s;
+    while (*at && (*at)->capacity < size_bytes) at = &(*at)->next;
+    if (!*at) at = &stream->spare;
+    s = *at;
+    if (s) *at = s->next;
+    if (s && s->capacity >= size_bytes) return s;
+    am_free(s);
+    s = am_alloc(sizeof *s + size_bytes);
+    if (s) s->capacity = size_bytes;
+    return s;
 }
 
 /* The last range grows where there are too many: what waits too often is right all the same. */
@@ -124,7 +139,7 @@ anymax_status am_stream_read_tensor(anymax_stream *stream, am_memory *from, size
     /* Behind one that has to be spread all others wait, for the sake of their order. */
     if (to->packed && !stream->spread)
         return backend->read(stream->state, from, from_offset, to->tensor.data, to->span_bytes);
-    s = am_alloc(sizeof *s + to->span_bytes);
+    s = take_spread(stream, to->span_bytes);
     if (!s) return am_fail(ANYMAX_ERROR_OUT_OF_MEMORY, "stream: no host memory");
     s->next = NULL;
     s->to = to->tensor;
@@ -145,6 +160,11 @@ void anymax_stream_release(anymax_stream *stream) {
             status = am_device_check(device, device->backend->sync(stream->state));
         device->backend->stream_destroy(stream->state);
         spread_all(stream, status == ANYMAX_OK);
+    }
+    while (stream->spare) {
+        am_spread *next = stream->spare->next;
+        am_free(stream->spare);
+        stream->spare = next;
     }
     release_kept(stream);
     am_free(stream->keep.items);

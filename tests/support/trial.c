@@ -192,7 +192,7 @@ static bool compare(trial *t, int index, double input, double up, char *text, si
 
 /* ---------------------------------------------------------------- running */
 
-static anymax_status by_name(trial *t, anymax_stream *stream) {
+anymax_status trial_by_name(trial *t, anymax_stream *stream) {
     anymax_named_tensor tensors[TRIAL_TENSORS];
     for (int i = 0; i < t->count; i++) {
         tensors[i].name = t->probes[i].name;
@@ -237,7 +237,7 @@ bool trial_try(trial *t, char *text, size_t size) {
     if (status != ANYMAX_OK)
         return complain(t, text, size, "no memory: %s", anymax_error_message());
     start = test_now();
-    status = t->call ? t->call(t, stream) : by_name(t, stream);
+    status = t->call ? t->call(t, stream) : trial_by_name(t, stream);
     if (status != t->expect)
         return complain(t, text, size, "status '%s', want '%s': %s", anymax_status_string(status),
                         anymax_status_string(t->expect), anymax_error_message());

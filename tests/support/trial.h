@@ -27,7 +27,7 @@ struct trial {
     anymax_named_value params[TRIAL_PARAMS];
     int param_count;
 
-    /* The call; by default anymax_call with all tensors and parameters. */
+    /* The call; trial_by_name by default. */
     anymax_status (*call)(trial *t, anymax_stream *stream);
     const void *user;
     bool host;            /* tensors in host memory */
@@ -71,6 +71,8 @@ void trial_int(trial *t, const char *name, int64_t value);
 void trial_bool(trial *t, const char *name, bool value);
 void trial_string(trial *t, const char *name, const char *value);
 
+/* anymax_call with all tensors and parameters. */
+anymax_status trial_by_name(trial *t, anymax_stream *stream);
 /* Runs and checks. trial_try leaves the verdict to the caller: false, with the report in `text`. */
 bool trial_try(trial *t, char *text, size_t size);
 void trial_run(trial *t);
