@@ -228,13 +228,12 @@ typedef struct copy_slices {
     size_t size_bytes, slice_bytes;
 } copy_slices;
 
-static void copy_slice(const void *user, int64_t unit, void *scratch) {
+static void copy_slice(const void *user, int64_t unit, int64_t end, void *scratch) {
     const copy_slices *c = user;
-    size_t first = (size_t)unit * c->slice_bytes, left;
+    size_t first = (size_t)unit * c->slice_bytes, last = (size_t)end * c->slice_bytes;
     (void)scratch;
-    if (first >= c->size_bytes) return;
-    left = c->size_bytes - first;
-    memcpy(c->to + first, c->from + first, left < c->slice_bytes ? left : c->slice_bytes);
+    last = last < c->size_bytes ? last : c->size_bytes;
+    if (first < last) memcpy(c->to + first, c->from + first, last - first);
 }
 
 /* The ranges do not overlap: stream.c refuses that. */
@@ -250,7 +249,7 @@ static anymax_status cpu_copy(am_backend_stream *stream, am_memory *to, size_t t
     if (c.slice_bytes < size_bytes)
         am_pool_run(stream->device->pool, threads, 1, copy_slice, &c, stream->scratch);
     else
-        copy_slice(&c, 0, NULL);
+        copy_slice(&c, 0, 1, NULL);
     return ANYMAX_OK;
 }
 
@@ -283,7 +282,7 @@ static anymax_status cpu_sync(am_backend_stream *stream) {
 
 /* Shares out units that hold `work` elements each. */
 static void run_units(am_backend_stream *stream, int64_t units, int64_t work,
-                      void (*run)(const void *user, int64_t unit, void *scratch),
+                      void (*run)(const void *user, int64_t first, int64_t end, void *scratch),
                       const void *user) {
     int64_t grain = 1 + GRAIN_WORK / (work + 1);
     if (units < SMALL_WORK / (work + 1) + 1) grain = units;
@@ -295,9 +294,9 @@ typedef struct row_call {
     am_row_job job;
 } row_call;
 
-static void run_row(const void *user, int64_t unit, void *scratch) {
+static void run_row(const void *user, int64_t first, int64_t end, void *scratch) {
     const row_call *call = user;
-    call->level->row(&call->job, unit, &((am_thread_scratch *)scratch)->row);
+    call->level->row(&call->job, first, end, &((am_thread_scratch *)scratch)->row);
 }
 
 /* Rows so short that AM_W of them side by side, turned over on the way, beat one after the other.
@@ -327,7 +326,7 @@ static bool runs_across(const am_cpu_row *program, const am_row_args *args, int3
 /* Columns of a row that fits the second cache beside the one before; how far ahead memory is asked
  * for, at least. */
 #define PREFETCH_COLUMNS 65536
-#define PREFETCH_AHEAD 4096
+#define PREFETCH_AHEAD (AM_RUN * AM_W)
 
 static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     const am_row_args *args = job->args;
@@ -340,11 +339,16 @@ static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     job->block_rows = job->across ? AM_W : 1;
     job->keep = !stream;
     job->hold = !stream;
-    job->online = whole && p->move != NULL && args->iterations == 1 && skeleton != AM_SKELETON_CHIP;
-    job->list = whole && p->candidates != NULL && !stream;
+    job->online = whole && p->form[1]->move != NULL && args->iterations == 1 && skeleton != AM_SKELETON_CHIP;
+    job->list = whole && p->form[1]->candidates != NULL && !stream;
     job->stream = (int64_t)rows * args->n * 4 >= STREAM_BYTES;
-    if ((int64_t)rows * args->n * 4 >= CACHE_BYTES && args->n <= PREFETCH_COLUMNS)
-        job->ahead = args->n < PREFETCH_AHEAD ? PREFETCH_AHEAD / args->n : 1;
+    /* Where stages 1 and 2 run together, columns are used up tile by tile. */
+    job->tiles_ahead = job->online && args->n > PREFETCH_AHEAD;
+    if ((int64_t)rows * args->n * 4 < CACHE_BYTES) return;
+    if (args->n < PREFETCH_AHEAD)
+        job->ahead = PREFETCH_AHEAD / args->n;
+    else if (job->tiles_ahead || args->n <= PREFETCH_COLUMNS)
+        job->ahead = 1;
 }
 
 static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *launch) {
@@ -380,9 +384,10 @@ typedef struct product_call {
     am_product_job job;
 } product_call;
 
-static void run_product(const void *user, int64_t unit, void *scratch) {
+static void run_product(const void *user, int64_t first, int64_t end, void *scratch) {
     const product_call *call = user;
-    call->level->product(&call->job, unit, &((am_thread_scratch *)scratch)->product);
+    for (int64_t unit = first; unit < end; unit++)
+        call->level->product(&call->job, unit, &((am_thread_scratch *)scratch)->product);
 }
 
 static anymax_status cpu_product(am_backend_stream *stream, const am_product_launch *launch) {

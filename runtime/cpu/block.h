@@ -19,6 +19,10 @@ typedef struct am_block {
     bool keep, kept; /* ROW_KEEP values of all steps have a place; they are there */
     bool hold, held; /* so have converted inputs */
     bool mix;        /* the first input has to be made of others */
+    bool moved;      /* kept values belong to the anchors of their tiles */
+    const am_cpu_form *form;
+    int tile_steps;
+    int32_t open; /* first step of the tile that is open; below 0: none */
     am_tile tile;
 } am_block;
 
@@ -57,7 +61,7 @@ static inline void am_locate_slots(am_block *b, const am_cpu_slot *slots, int co
         for (int l = 0; l < b->lanes; l++)
             s->row_at[slot][l] =
                 a->tensor[slot].offset + s->at[0][l] * s0 + s->at[1][l] * s1 + s->at[2][l] * s2;
-        s->side_by_side[slot] = b->live == AM_W && am_run(b, slot, 0) == AM_W;
+        s->side_by_side[slot] = b->job->across && b->live == AM_W && am_run(b, slot, 0) == AM_W;
     }
 }
 
@@ -68,7 +72,9 @@ static const am_cpu_slot am_modifiers[] = {{AM_SLOT_BIAS, 0, 0.0f}, {AM_SLOT_NOI
 static inline void am_locate(am_block *b) {
     const am_row_args *a = b->args;
     am_scratch *s = b->scratch;
-    int64_t i = b->row % a->d0, j = b->row / a->d0 % a->d1, k = b->row / a->d0 / a->d1;
+    int32_t over = b->row < a->d0 ? 0 : b->row / a->d0; /* mostly spares the divisions */
+    int64_t i = b->row - over * a->d0, j = over == 0 ? 0 : over % a->d1;
+    int64_t k = over == 0 ? 0 : over / a->d1;
     for (int l = 0; l < b->lanes; l++) {
         s->at[0][l] = i;
         s->at[1][l] = j;
@@ -170,16 +176,11 @@ static inline bool am_tail_apart(const am_block *b) {
     return !b->job->across && b->steps > 1 && b->columns % AM_W != 0;
 }
 
-static inline int32_t am_tile_count(const am_block *b) {
-    bool apart = am_tail_apart(b);
-    return (b->steps - apart + AM_TILE - 1) / AM_TILE + apart;
-}
-
 /* Steps of the tile that begins at step `first`. */
 static inline int am_tile_steps(const am_block *b, int32_t first) {
     int32_t left = b->steps - first;
     if (left > 1 && am_tail_apart(b)) left--;
-    return left < AM_TILE ? left : AM_TILE;
+    return left < b->tile_steps ? left : b->tile_steps;
 }
 
 static inline void am_gather(const am_block *b, int slot, float *to, float absent) {
@@ -192,6 +193,7 @@ static inline void am_gather(const am_block *b, int slot, float *to, float absen
 /* z = sign (x + bias + noise), -inf where that is masked; NaN where it poisons the row. */
 static inline void am_mix(const am_block *b, float *z) {
     const float *scale = b->scratch->scalars[b->program->scalars];
+    int apart = b->job->across ? 1 : 0;
     float *more = b->scratch->mix;
     int size = b->tile.steps * AM_W;
     am_gather(b, b->program->in[0].slot, z, -AM_INF);
@@ -200,30 +202,48 @@ static inline void am_mix(const am_block *b, float *z) {
         am_gather(b, am_modifiers[i].slot, more, 0.0f);
         for (int e = 0; e < size; e++) z[e] += more[e];
     }
-    for (float *end = z + size; z < end; z += AM_W) AM_LANES {
-            float turned = am_sel(am_visible(z[am_l]), -z[am_l], z[am_l]);
-            turned = am_sel(am_poison(z[am_l]) > 0.0f, NAN, turned);
-            z[am_l] = am_sel(scale[am_l] < 0.0f, turned, z[am_l]);
-        }
+    for (int e = 0; e < size; e++) {
+        float turned = am_sel(am_visible(z[e]), -z[e], z[e]);
+        turned = am_sel(am_poison(z[e]) > 0.0f, NAN, turned);
+        z[e] = am_sel(scale[e % AM_W * apart] < 0.0f, turned, z[e]);
+    }
+}
+
+/* From the open tile to what will be read after it, in elements: the next tile of the row where
+ * tiles are used up one by one, else the same tile of a later row. 0: nothing is asked for. (Not
+ * the right rows where they change over to another dimension: no harm.) */
+static inline ptrdiff_t am_ahead(const am_block *b, int slot) {
+    const am_row_args *a = b->args;
+    if (b->job->tiles_ahead && b->open + 2 * b->tile_steps <= b->steps)
+        return (ptrdiff_t)b->tile_steps * AM_W;
+    if (b->job->ahead == 0 || b->row + b->job->ahead >= a->rows) return 0;
+    ptrdiff_t rows = (ptrdiff_t)b->job->ahead * a->tensor[slot].s0;
+    return b->job->tiles_ahead ? rows - (ptrdiff_t)b->open * AM_W : rows;
 }
 
 /* Opens the tile at step `first`: inputs are there afterwards, ROW_KEEP values have a place. */
 static inline void am_tile_open(am_block *b, int32_t first) {
     am_tile *t = &b->tile;
     am_scratch *s = b->scratch;
+    if (b->open == first) return;
+    b->open = first;
     t->steps = am_tile_steps(b, first);
     t->column = b->column + first * t->column_step;
     for (int i = 0; i < b->program->in_count; i++) {
         int slot = b->program->in[i].slot;
         float absent = b->program->in[i].absent;
         t->in_step[i] = AM_W;
+        t->ahead[i] = 0;
         bool mix = b->mix && i == 0;
         if (b->job->data[slot] == NULL) {
             t->in[i] = s->constant[i];
             t->in_step[i] = 0;
         } else if (!mix && am_direct(b, slot)) {
             t->in[i] = (const float *)am_place(b, slot, 0, t->column);
-            if (b->job->across) t->in_step[i] = b->args->tensor[slot].step;
+            if (b->job->across)
+                t->in_step[i] = b->args->tensor[slot].step;
+            else
+                t->ahead[i] = am_ahead(b, slot);
         } else {
             float *to = s->in[i] + (b->hold ? (ptrdiff_t)first * AM_W : 0);
             t->in[i] = to;
@@ -246,16 +266,16 @@ static inline bool am_streams(const am_block *b) {
     return b->job->stream && !b->job->across;
 }
 
-/* While one row is written, a later one comes into the cache. (Not the right one where the rows
- * change over to another dimension: no harm.) Inlined whatever the compiler thinks: to
- * GCC a function that only prefetches does nothing, and its calls may go. */
+/* While one row is written, a later one comes into the cache: what is converted; the rest is asked
+ * for in stage 2. Inlined whatever the compiler thinks: to GCC a function that only prefetches does
+ * nothing, and its calls may go. */
 static inline AM_ALWAYS_INLINE void am_prefetch_ahead(const am_block *b) {
     const am_tile *t = &b->tile;
     const am_row_args *a = b->args;
     for (int i = 0; i < b->program->in_count; i++) {
         int slot = b->program->in[i].slot;
         const char *from;
-        if (b->job->data[slot] == NULL || a->tensor[slot].step != 1) continue;
+        if (b->job->data[slot] == NULL || a->tensor[slot].step != 1 || t->ahead[i] != 0) continue;
         int64_t size = (int64_t)am_type_size(am_block_type(b, slot));
         from = am_place(b, slot, 0, t->column) + (int64_t)b->job->ahead * a->tensor[slot].s0 * size;
         for (int64_t at = 0; at < t->steps * AM_W * size; at += 64) am_prefetch(from + at);
@@ -280,18 +300,27 @@ static inline AM_ALWAYS_INLINE void am_prefetch_block(const am_block *b) {
 }
 
 /* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes
- * there. */
-static inline void am_outputs_open(am_block *b) {
+ * there. True when all that it writes may go past the caches. */
+static inline bool am_outputs_open(am_block *b) {
     am_tile *t = &b->tile;
+    bool streams = am_streams(b);
+    for (int i = 0; i < b->program->out_count; i++) {
+        int slot = b->program->out[i].slot;
+        char *to = NULL;
+        if (b->job->data[slot] != NULL && !am_adds(b, slot) && am_direct(b, slot))
+            to = am_place(b, slot, 0, t->column);
+        streams = streams && to != NULL && (uintptr_t)to % AM_LINE_BYTES == 0;
+    }
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
         t->out[i] = b->scratch->out[i];
         t->out_step[i] = AM_W;
         if (b->job->data[slot] == NULL || am_adds(b, slot) || !am_direct(b, slot)) continue;
-        if (am_streams(b)) continue;
+        if (am_streams(b) && !streams) continue;
         t->out[i] = (float *)am_place(b, slot, 0, t->column);
         if (b->job->across) t->out_step[i] = b->args->tensor[slot].step;
     }
+    return streams;
 }
 
 static inline void am_outputs_close(am_block *b) {

@@ -6,20 +6,11 @@
 #include "../launch.h"
 #include "lines.h"
 #include "lanes.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "past.h"
 
 static inline size_t am_type_size(uint32_t type) {
     return type == AM_F32 || type == AM_I32 ? 4 : type == AM_I64 ? 8 : type == AM_U8 ? 1 : 2;
 }
-
-#if defined(__GNUC__)
-#define am_prefetch(at) __builtin_prefetch(at, 0, 3)
-#else
-#define am_prefetch(at) ((void)(at))
-#endif
 
 /* `count` elements from `data`, `step` elements apart. */
 static inline void am_load_line(float *to, const char *data, uint32_t type, ptrdiff_t step,
@@ -75,21 +66,6 @@ static inline void am_add_line(char *data, uint32_t type, ptrdiff_t step, const 
     for (int i = 0; i < count; i++) line[i] += from[i];
     am_store_line(data, type, step, line, count);
 }
-
-/* Stores that leave the caches alone, for results larger than they are: memory is not read before
- * it is written. Other threads may see them late: backend.c has the fence. */
-#if defined(__AVX512F__)
-#define AM_STREAM_BYTES 64
-#define am_stream_store(to, from) \
-    _mm512_stream_ps((float *)(to), _mm512_loadu_ps((const float *)(from)))
-#elif defined(__AVX__)
-#define AM_STREAM_BYTES 32
-#define am_stream_store(to, from) \
-    _mm256_stream_ps((float *)(to), _mm256_loadu_ps((const float *)(from)))
-#elif defined(__SSE2__)
-#define AM_STREAM_BYTES 16
-#define am_stream_store(to, from) _mm_stream_ps((float *)(to), _mm_loadu_ps((const float *)(from)))
-#endif
 
 static inline void am_stream_bytes(char *to, const char *from, size_t count) {
 #if defined(AM_STREAM_BYTES)

@@ -16,11 +16,12 @@
 /* Lanes of a vector step, the same at every level: the order of sums does not depend on the level.
  */
 #define AM_W 64
-#define AM_TILE 16 /* steps of a tile: 4 KiB a tensor */
+#define AM_TILE 16 /* steps of a tile across rows: 4 KiB a tensor */
+#define AM_RUN 64  /* of a tile along a row; whatever the tile, sums of so many steps are one */
 #define AM_KEEP_STEPS                                                                             \
     4096                  /* rows up to this many steps keep ROW_KEEP values: 1 MiB; even from L3 \
                            * they come faster than they are computed again */
-#define AM_CASCADE 16     /* tiles whose sums are added up apart, then as many of these ... */
+#define AM_CASCADE 16     /* runs whose sums are added up apart, then as many of these ... */
 #define AM_CASCADES 4     /* ... and so on; the last level takes the rest */
 #define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */
 #define AM_LIST_STEPS 128 /* capacity of a lane of candidates */
@@ -46,6 +47,8 @@ typedef struct am_tile {
      * beyond it lies padding. */
     int32_t column, column_step, column_end;
     const int32_t *lane_column;
+    ptrdiff_t ahead[AM_MAX_IN]; /* from an element to one that is wanted later; 0: nothing is */
+    float fall;                 /* how far the anchor of the keep values lies below the row's: <= 0 */
 } am_tile;
 
 /* Candidates that were found so far: [slot][AM_W], count[l] of them in lane l. */
@@ -54,17 +57,20 @@ typedef struct am_list {
     int32_t count[AM_W];
 } am_list;
 
-/* Appends z[l] to lane l where wanted[l]; 1 when a lane was full, else 0. */
-static inline int32_t am_list_append(am_list *list, const float *z, const int32_t *wanted) {
+/* Appends z[l] to lane first + l where wanted[l], for AM_CHUNK lanes; 1 when a lane was full. */
+#define am_list_append(list, first, z_, wanted) am_append(list, first, z_, wanted, AM_CHUNK)
+static inline int32_t am_append(am_list *list, int first, const float *z, const int32_t *wanted,
+                                int lanes) {
     int32_t any = 0, full = 0;
-    for (int l = 0; l < AM_W; l++) any |= wanted[l];
+    for (int l = 0; l < lanes; l++) any |= wanted[l];
     if (any == 0) return 0;
-    for (int l = 0; l < AM_W; l++) {
+    for (int l = 0; l < lanes; l++) {
         if (!wanted[l]) continue;
-        if (list->count[l] == AM_LIST_STEPS)
+        int32_t *count = &list->count[first + l];
+        if (*count == AM_LIST_STEPS)
             full = 1;
         else
-            list->z[list->count[l]++ * AM_W + l] = z[l];
+            list->z[(*count)++ * AM_W + first + l] = z[l];
     }
     return full;
 }
@@ -76,6 +82,24 @@ typedef struct am_cpu_slot {
     int8_t param; /* parameters: number in args.param */
     float absent; /* inputs */
 } am_cpu_slot;
+
+/* The loops of a program, for lanes across rows (form 0) or along one (form 1: row scalars are read
+ * from lane 0 alone). */
+typedef struct am_cpu_form {
+    /* Reduce a tile into sums, [reduction][AM_W]. Stage 2 writes tile.keep, stage 3 and the finish
+     * read it. */
+    void (*stage[3])(const am_tile *tile, float *sums);
+    void (*keep)(const am_tile *tile); /* writes tile.keep alone; NULL without ROW_KEEP */
+    /* NULL without ROW_OUT; + 1 past the caches, + 2 with tile.fall < 0: along only. */
+    void (*finish[4])(const am_tile *tile);
+    /* Moves the sums of stage 2 in the lanes whose anchor rises by -w > 0; NULL without ROW_MOVE.
+     */
+    void (*move)(const float *scalars, const am_row_args *args, float *sums, const float *w);
+    /* Appends the candidates of a tile; false when a lane is full. NULL without ROW_CANDIDATE.
+     * list_stage: stages 2 and 3 over the list, which is tile.in[0]. */
+    bool (*candidates)(const am_tile *tile, am_list *list);
+    void (*list_stage[3])(const am_tile *tile, float *sums);
+} am_cpu_form;
 
 typedef struct am_cpu_row {
     int8_t has[3];  /* stages */
@@ -91,32 +115,23 @@ typedef struct am_cpu_row {
      */
     void (*scalars_at)(int which, float *scalars, const int32_t *indices, const am_row_args *args,
                        int lanes);
-    /* Reduce a tile into sums, [reduction][AM_W]. Stage 2 writes tile.keep, stage 3 and the finish
-     * read it. */
-    void (*stage[3])(const am_tile *tile, float *sums);
-    void (*keep)(const am_tile *tile);   /* writes tile.keep alone; NULL without ROW_KEEP */
-    void (*finish)(const am_tile *tile); /* NULL without ROW_OUT */
+    const am_cpu_form *form[2];
+    bool row_work; /* there is something to do in finish_row */
     /* Row scalars of the finish into values, [out][AM_W]; the bits of ROW_FLAG into flags. */
     void (*finish_row)(const float *scalars, const int32_t *indices, const am_row_args *args,
                        int lanes, float *values, int32_t *flags);
-    /* Moves the sums of stage 2 in the lanes whose anchor rises by -w > 0; NULL without ROW_MOVE.
-     */
-    void (*move)(const float *scalars, const am_row_args *args, float *sums, const float *w);
-    /* Appends the candidates of a tile; false when a lane is full. NULL without ROW_CANDIDATE.
-     * list_stage: stages 2 and 3 over the list, which is tile.in[0]. */
-    bool (*candidates)(const am_tile *tile, am_list *list);
-    void (*list_stage[3])(const am_tile *tile, float *sums);
 } am_cpu_row;
 
 /* Scratch of one thread. */
 typedef struct am_scratch {
     float in[AM_MAX_IN][AM_HOLD_STEPS * AM_W];
     float constant[AM_MAX_IN][AM_W];
-    float out[AM_MAX_OUT][AM_TILE * AM_W];
+    float out[AM_MAX_OUT][AM_RUN * AM_W];
     float keep[AM_MAX_KEEP][AM_KEEP_STEPS * AM_W];
     float list[AM_LIST_STEPS * AM_W];
-    float line[AM_TILE * AM_W];
-    float mix[AM_TILE * AM_W];
+    float line[AM_RUN * AM_W];
+    float mix[AM_RUN * AM_W];
+    float anchor[AM_KEEP_STEPS / AM_RUN + 1]; /* of the tiles of a row */
     float scalars[AM_MAX_SCALARS][AM_W];
     int32_t indices[AM_MAX_INDEX][AM_W];
     float sums[AM_MAX_SUMS][AM_W];
@@ -135,7 +150,8 @@ typedef struct am_row_job {
     char *data[AM_SLOTS]; /* first byte of the binding, NULL for an absent tensor */
     bool across, keep, hold, online, list;
     bool stream;   /* outputs go past the caches */
-    int32_t ahead; /* rows from one that is written to the one that comes into the cache; 0: none */
+    int32_t ahead; /* rows from one that is worked on to the one that comes into the cache; 0: none */
+    bool tiles_ahead; /* within the row, tiles come in one by one */
     int block_rows; /* 1 along a row, AM_W across */
 } am_row_job;
 
@@ -163,7 +179,7 @@ typedef struct am_cpu_level {
     am_level level;
     const char *name;
     const am_cpu_row *const *rows; /* by program */
-    void (*row)(const am_row_job *job, int64_t unit, am_scratch *scratch);
+    void (*row)(const am_row_job *job, int64_t first, int64_t end, am_scratch *scratch);
     void (*product)(const am_product_job *job, int64_t unit, am_product_scratch *scratch);
 } am_cpu_level;
 

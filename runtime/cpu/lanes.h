@@ -20,8 +20,15 @@
 #define AM_ALWAYS_INLINE
 #endif
 
+/* Lanes whose sums fit the registers beside what an expression needs. */
+#if defined(__AVX512F__)
+#define AM_CHUNK 64
+#else
+#define AM_CHUNK 16
+#endif
+
 /* A loop over lanes: no lane reads what another lane writes. */
-#define AM_LANES AM_LANE_LOOP for (int am_l = 0; am_l < AM_W; am_l++)
+#define AM_LANES AM_LANE_LOOP for (int am_l = 0; am_l < AM_CHUNK; am_l++)
 
 static inline AM_ALWAYS_INLINE int32_t am_bits(float x) {
     int32_t i;
@@ -70,10 +77,17 @@ static inline AM_ALWAYS_INLINE float am_select(int32_t c, float a, float b) {
 #define am_row(v) (v)
 #if defined(__FMA__) || defined(__aarch64__)
 #define am_fma(a, b, c) fmaf(a, b, c)
+#else
+#define am_fma(a, b, c) ((a) * (b) + (c))
 #endif
 /* By addition: 1.5 * 2^23 + n ends with the bits of n, and a NaN needs no case of its own. */
 #define am_pow2(n) \
     am_from_bits((int32_t)(((uint32_t)am_bits((n) + 12582912.0f) << 23) + 0x3f800000u))
+/* The sum whose last bits are n serves both; no clamp. */
+#define AM_SPLIT(x, c, n, s)                                          \
+    const real c = x, am_sum = am_fma(c, 1.44269504f, 12582912.0f);  \
+    const real n = am_sum - 12582912.0f;                              \
+    const real s = am_from_bits((int32_t)(((uint32_t)am_bits(am_sum) << 23) + 0x3f800000u));
 
 #include "../math/am.h"
 

@@ -1,7 +1,7 @@
 /* Kernel `row`: what all programs share. Compiled once a level.
  *
  * A unit of work is a block (block.h): it loads row scalars, passes over the tiles of its columns
- * once for each stage, folds, and finishes. Sums live in AM_W lanes and are folded in one fixed
+ * once for each stage or once for the first two, folds, and finishes. Sums live in AM_W lanes and are folded in one fixed
  * order; a unit depends on no other, so the bits are the same whatever thread takes it. */
 #include "reduce.h"
 
@@ -19,7 +19,7 @@ static bool list_make(am_block *b, am_list *list, int *steps) {
     list->z = b->scratch->list;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
-        if (!b->program->candidates(&b->tile, list)) return false;
+        if (!b->form->candidates(&b->tile, list)) return false;
     }
     b->held = b->hold;
     *steps = 0;
@@ -33,14 +33,15 @@ static void list_reduce(am_block *b, const am_list *list, int steps, int stage,
                         float (*sums)[AM_W]) {
     am_tile *t = &b->tile;
     int first = first_of(b->program, stage), count = b->program->sums[stage];
-    cascade c = cascade_begin(b, first, count, (steps + AM_TILE - 1) / AM_TILE);
+    cascade c = cascade_begin(b, first, count, steps);
+    b->open = -1;
     clear(b, first, count, sums);
     for (int i = 0; i < b->program->in_count; i++) t->in_step[i] = 0;
-    for (int step = 0; step < steps; step += AM_TILE) {
-        t->steps = steps - step < AM_TILE ? steps - step : AM_TILE;
+    for (int step = 0; step < steps; step += AM_RUN) {
+        t->steps = steps - step < AM_RUN ? steps - step : AM_RUN;
         t->in[0] = list->z + step * AM_W;
         if (step > 0) clear(b, first, count, sums);
-        b->program->list_stage[stage](t, sums[0]);
+        b->form->list_stage[stage](t, sums[0]);
         cascade_add(&c, sums);
     }
     cascade_end(&c, sums);
@@ -99,7 +100,15 @@ static void stage_later(am_block *b, int stage, const am_list *list, int list_st
     }
 }
 
-/* Stages 1 and 2 together. */
+/* Whether stages 1 and 2 run together: in a launch that says so, and for whole rows of more than a
+ * tile, as long as what is kept of them can be moved to the last anchor. */
+static bool runs_online(const am_block *b) {
+    if (b->args->stages & AM_STAGE_ONLINE) return true;
+    if (!b->job->online) return false;
+    if (b->job->across || (b->form->keep != NULL && b->form->finish[2] == NULL)) return !b->keep;
+    return b->steps > AM_RUN;
+}
+
 static void stages_online(am_block *b) {
     const am_cpu_row *p = b->program;
     int stages = b->args->stages, n1 = p->sums[0], n2 = p->sums[1];
@@ -108,17 +117,14 @@ static void stages_online(am_block *b) {
         partials_fold_online(b, sums);
     } else {
         reduce_online(b, sums);
-        fold_online(b, sums);
         if (stages & AM_STAGE_PARTIAL) {
             partials_write(b, n1 + n2, sums);
             return;
         }
     }
-    memcpy(b->scratch->scalars[0], sums, (size_t)n1 * sizeof *sums);
-    spread(b, 0, n1);
+    take_scalars(b, 0, n1, sums);
     scalars_at(b, 1);
-    memcpy(b->scratch->scalars[n1], sums + n1, (size_t)n2 * sizeof *sums);
-    spread(b, n1, n2);
+    take_scalars(b, n1, n2, sums + n1);
     scalars_at(b, 2);
 }
 
@@ -127,17 +133,17 @@ static void stages_online(am_block *b) {
 static void load_scalars(am_block *b) {
     const am_cpu_row *p = b->program;
     am_scratch *s = b->scratch;
-    memset(s->scalars, 0, (size_t)p->scalars * sizeof *s->scalars);
+    for (int i = 0; i < p->scalars; i++)
+        memset(s->scalars[i], 0, (size_t)b->lanes * sizeof **s->scalars);
     for (int i = 0; i < p->param_count; i++) {
         int slot = p->param[i].slot;
         float *to = s->scalars[p->scalars + i];
         if (b->job->data[slot] == NULL) {
-            fill(to, b->args->param[p->param[i].param]);
+            for (int l = 0; l < b->lanes; l++) to[l] = b->args->param[p->param[i].param];
             continue;
         }
         for (int l = 0; l < b->lanes; l++)
             to[l] = am_load_one(am_row_place(b, slot, l), am_block_type(b, slot));
-        spread(b, p->scalars + i, 1);
     }
     for (int i = 0; i < p->index_count; i++) {
         int slot = p->index[i].slot;
@@ -145,7 +151,6 @@ static void load_scalars(am_block *b) {
             s->indices[i][l] = b->job->data[slot] == NULL ? b->args->row_base + b->row + l
                                                           : am_load_index(am_row_place(b, slot, l),
                                                                           am_block_type(b, slot));
-        for (int l = b->lanes; l < AM_W; l++) s->indices[i][l] = s->indices[i][0];
     }
     scalars_at(b, 0);
     b->mix = p->mixed && (b->job->data[AM_SLOT_BIAS] || b->job->data[AM_SLOT_NOISE]);
@@ -155,7 +160,6 @@ static void load_scalars(am_block *b) {
         for (int l = 0; l < b->live; l++)
             for (int i = 0; i < p->scalars; i++)
                 s->scalars[i][l] = from[(int64_t)(b->row + l) * p->scalars + i];
-        spread(b, 0, p->scalars);
     }
 }
 
@@ -167,17 +171,27 @@ static void save_scalars(am_block *b) {
             to[(int64_t)(b->row + l) * p->scalars + i] = b->scratch->scalars[i][l];
 }
 
+/* How far the anchor that a tile's kept values belong to lies below the row's. */
+static float fall_of(const am_block *b, int tile) {
+    float w;
+    distances(&w, &b->scratch->anchor[tile], b->scratch->scalars[0], 1);
+    return w;
+}
+
 static void finish_elements(am_block *b) {
     bool wanted = false;
     bool ahead = b->job->ahead > 0 && !b->job->across && b->row + b->job->ahead < b->args->rows;
+    int tile = 0;
     for (int i = 0; i < b->program->out_count; i++)
         wanted |= b->job->data[b->program->out[i].slot] != NULL;
     if (!wanted) return;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
-        if (b->program->keep != NULL && !b->kept) b->program->keep(&b->tile);
-        am_outputs_open(b);
-        b->program->finish(&b->tile);
+        if (b->form->keep != NULL && !b->kept) b->form->keep(&b->tile);
+        int form = am_outputs_open(b) ? 1 : 0;
+        b->tile.fall = b->moved ? fall_of(b, tile++) : 0.0f;
+        if (b->tile.fall < 0.0f && b->form->finish[2] != NULL) form += 2;
+        b->form->finish[form](&b->tile);
         am_outputs_close(b);
         if (ahead) am_prefetch_ahead(b);
         if (b->job->across && b->job->ahead > 0) am_prefetch_block(b);
@@ -204,55 +218,74 @@ static void finish_row(am_block *b) {
     if (raised != 0) am_cpu_raise(workspace(b, b->args->flags), (uint32_t)raised);
 }
 
-static void block_open(am_block *b, const am_row_job *job, int64_t unit, am_scratch *scratch) {
-    const am_row_args *a = job->args;
-    int64_t row = a->row0 + unit / a->parts * job->block_rows;
-    int64_t left = a->rows - row;
+/* What all blocks of a job have in common. */
+static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch) {
     b->job = job;
     b->program = job->program;
-    b->args = a;
+    b->form = job->program->form[job->across ? 0 : 1];
+    b->args = job->args;
     b->scratch = scratch;
+    b->lanes = job->across ? AM_W : 1;
+    b->tile_steps = job->across ? AM_TILE : AM_RUN;
+    b->tile.args = job->args;
+    b->tile.scalars = scratch->scalars[0];
+    b->tile.indices = scratch->indices[0];
+    b->tile.column_step = job->across ? 1 : AM_W;
+    b->tile.lane_column = job->across ? no_columns : lane_columns;
+    for (int i = 0; i < b->program->in_count; i++)
+        if (job->data[b->program->in[i].slot] == NULL)
+            fill(scratch->constant[i], b->program->in[i].absent);
+}
+
+static void block_open(am_block *b, int64_t unit) {
+    const am_row_job *job = b->job;
+    const am_row_args *a = job->args;
+    int64_t block = a->parts == 1 ? unit : unit / a->parts;
+    int64_t row = a->row0 + block * job->block_rows;
+    int64_t left = a->rows - row;
     b->row = (int32_t)row;
     b->live = (int)(left < job->block_rows ? left : job->block_rows);
-    b->lanes = job->across ? AM_W : 1;
-    b->part = a->part0 + (int32_t)(unit % a->parts);
+    b->part = a->part0 + (int32_t)(unit - block * a->parts);
     int64_t column = (int64_t)b->part * a->part_len, rest = a->n - column;
     b->column = (int32_t)column;
     b->columns = (int32_t)(rest < a->part_len ? rest : a->part_len);
     b->steps = job->across ? b->columns : (int32_t)(((int64_t)b->columns + AM_W - 1) / AM_W);
     b->keep = job->keep && b->steps <= AM_KEEP_STEPS;
     b->hold = job->hold && b->steps <= AM_HOLD_STEPS;
-    b->kept = b->held = false;
-    b->tile.args = a;
-    b->tile.scalars = scratch->scalars[0];
-    b->tile.indices = scratch->indices[0];
-    b->tile.column_step = job->across ? 1 : AM_W;
+    b->kept = b->held = b->moved = false;
+    b->open = -1;
     b->tile.column_end = b->column + b->columns;
-    b->tile.lane_column = job->across ? no_columns : lane_columns;
-    for (int i = 0; i < b->program->in_count; i++)
-        if (job->data[b->program->in[i].slot] == NULL)
-            fill(scratch->constant[i], b->program->in[i].absent);
     am_locate(b);
 }
 
-void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t unit, am_scratch *scratch);
-void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t unit, am_scratch *scratch) {
-    am_block block, *b = &block;
+static void block_run(am_block *b) {
     am_list list;
-    int stages = job->args->stages, list_steps = 0;
+    int stages = b->args->stages, list_steps = 0;
     bool listed = false;
-    block_open(b, job, unit, scratch);
     load_scalars(b);
-    if (stages & AM_STAGE_ONLINE || (job->online && !b->keep)) {
+    if (runs_online(b)) {
         stages_online(b);
     } else {
         stage_1(b);
-        if (job->list) listed = list_make(b, &list, &list_steps);
+        if (b->job->list) listed = list_make(b, &list, &list_steps);
         stage_later(b, 1, listed ? &list : NULL, list_steps);
     }
     stage_later(b, 2, listed ? &list : NULL, list_steps);
     if (stages & AM_STAGE_SAVE && b->part == 0) save_scalars(b);
     if (!(stages & AM_STAGE_FINISH)) return;
     finish_elements(b);
-    if (b->part == 0) finish_row(b);
+    if (b->part == 0 && b->program->row_work) finish_row(b);
+}
+
+/* Units `first` to end - 1. */
+void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t first, int64_t end,
+                                  am_scratch *scratch);
+void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t first, int64_t end,
+                                  am_scratch *scratch) {
+    am_block block;
+    block_begin(&block, job, scratch);
+    for (int64_t unit = first; unit < end; unit++) {
+        block_open(&block, unit);
+        block_run(&block);
+    }
 }

@@ -9,7 +9,7 @@
 /* A call of am_pool_run; it lives on its caller's stack until no helper is in it. */
 typedef struct work {
     struct work *next;
-    void (*run)(const void *user, int64_t unit, void *scratch);
+    void (*run)(const void *user, int64_t first, int64_t end, void *scratch);
     const void *user;
     int64_t units, grain;
     _Atomic int64_t taken;
@@ -38,7 +38,7 @@ static void take_units(work *w, void *scratch) {
         int64_t begin = atomic_fetch_add_explicit(&w->taken, w->grain, memory_order_relaxed);
         if (begin >= w->units) return;
         int64_t end = w->units - begin < w->grain ? w->units : begin + w->grain;
-        for (int64_t unit = begin; unit < end; unit++) w->run(w->user, unit, scratch);
+        w->run(w->user, begin, end, scratch);
     }
 }
 
@@ -120,11 +120,11 @@ static void start_workers(am_pool *pool) {
 }
 
 void am_pool_run(am_pool *pool, int64_t units, int64_t grain,
-                 void (*run)(const void *user, int64_t unit, void *scratch), const void *user,
-                 void *scratch) {
+                 void (*run)(const void *user, int64_t first, int64_t end, void *scratch),
+                 const void *user, void *scratch) {
     work w = {.run = run, .user = user, .units = units, .grain = grain};
     if (pool->worker_count == 0 || units <= grain) {
-        for (int64_t unit = 0; unit < units; unit++) run(user, unit, scratch);
+        run(user, 0, units, scratch);
         return;
     }
     am_mutex_lock(&pool->mutex);

@@ -26,17 +26,9 @@ static inline int first_of(const am_cpu_row *p, int stage) {
     return stage == 0 ? 0 : stage == 1 ? p->sums[0] : p->sums[0] + p->sums[1];
 }
 
-/* Along a row every lane holds a copy of the row's scalars. */
-static inline void spread(am_block *b, int first, int count) {
-    if (b->job->across) return;
-    for (int i = first; i < first + count; i++)
-        fill(b->scratch->scalars[i], b->scratch->scalars[i][0]);
-}
-
 static inline void scalars_at(am_block *b, int which) {
     b->program->scalars_at(which, b->scratch->scalars[0], b->scratch->indices[0], b->args,
                            b->lanes);
-    spread(b, 0, b->program->scalars);
 }
 
 /* Lanes that start a reduction. */
@@ -55,40 +47,55 @@ static inline void clear(am_block *b, int first, int count, float (*sums)[AM_W])
     FOLD_HALF(16, a, b, op) FOLD_HALF(8, a, b, op) FOLD_HALF(4, a, b, op) FOLD_HALF(2, a, b, op) \
         FOLD_HALF(1, a, b, op)
 
-/* Along a row, folds lanes: lane 0 and, through spread, all have the result. */
+static inline float fold_max(const float *lanes) {
+    float v[AM_W];
+    memcpy(v, lanes, sizeof v);
+    FOLD_TREE(low, high, low < high ? high : low)
+    return v[0];
+}
+
+static inline float fold_sum(const float *lanes) {
+    float v[AM_W];
+    memcpy(v, lanes, sizeof v);
+    FOLD_TREE(low, high, low + high)
+    return v[0];
+}
+
+/* Along a row, folds lanes: lane 0 has the result. */
 static inline void fold_lanes(am_block *b, int first, int count, float (*sums)[AM_W]) {
     if (b->job->across) return;
     for (int i = 0; i < count; i++) {
-        float *v = sums[i];
-        if (b->program->reductions[first + i] == AM_REDUCTION_MAX) {
-            FOLD_TREE(low, high, low < high ? high : low)
-        } else {
-            FOLD_TREE(low, high, low + high)
-        }
+        bool max = b->program->reductions[first + i] == AM_REDUCTION_MAX;
+        sums[i][0] = max ? fold_max(sums[i]) : fold_sum(sums[i]);
     }
 }
 
-/* Sums become row scalars. */
+/* Sums, folded, become row scalars. */
+static inline void take_scalars(am_block *b, int first, int count, float (*sums)[AM_W]) {
+    for (int i = 0; i < count; i++)
+        memcpy(b->scratch->scalars[first + i], sums[i], (size_t)b->lanes * sizeof **sums);
+}
+
 static inline void commit(am_block *b, int first, int count, float (*sums)[AM_W]) {
     fold_lanes(b, first, count, sums);
-    memcpy(b->scratch->scalars[first], sums, (size_t)count * sizeof *sums);
-    spread(b, first, count);
+    take_scalars(b, first, count, sums);
 }
 
 /* ------------------------------------------------------------- elements */
 
-/* Sums over many tiles. One running sum would lose what is small beside it (a row's probabilities
- * beside its peak): the sums of AM_CASCADE tiles are added up apart, then as many of those. */
+/* Sums over many steps. One running sum would lose what is small beside it (a row's probabilities
+ * beside its peak): the sums of AM_CASCADE runs of AM_RUN steps are added up apart, then as many of
+ * those. */
 typedef struct cascade {
     am_block *b;
     int first, count; /* which reductions */
-    int levels;       /* 0: one tile, whose sums are the result */
-    int32_t tiles;    /* so far */
+    int levels;       /* 0: one run, whose sums are the result */
+    int32_t runs;     /* so far */
 } cascade;
 
-static inline cascade cascade_begin(am_block *b, int first, int count, int32_t tiles) {
+static inline cascade cascade_begin(am_block *b, int first, int count, int32_t steps) {
     cascade c = {.b = b, .first = first, .count = count};
-    for (int32_t left = tiles; c.levels < AM_CASCADES && left > 1;
+    for (int32_t left = (steps + AM_RUN - 1) / AM_RUN; c.levels < AM_CASCADES && left > 1;
          left = (left - 1) / AM_CASCADE + 1) {
         clear(b, first, count, b->scratch->older[c.levels]);
         c.levels++;
@@ -100,13 +107,13 @@ static inline void add_sums(const cascade *c, float (*to)[AM_W], float (*from)[A
     for (int i = 0; i < c->count; i++) combine(c->b->program, c->first + i, to[i], from[i], AM_W);
 }
 
-/* Takes the sums of a tile. */
+/* Takes the sums of a run. */
 static inline void cascade_add(cascade *c, float (*sums)[AM_W]) {
     float(*older)[AM_MAX_SUMS][AM_W] = c->b->scratch->older;
     if (c->levels == 0) return;
     add_sums(c, older[0], sums);
-    c->tiles++;
-    int32_t turns = c->tiles;
+    c->runs++;
+    int32_t turns = c->runs;
     for (int i = 0; i + 1 < c->levels && turns % AM_CASCADE == 0; i++, turns /= AM_CASCADE) {
         add_sums(c, older[i + 1], older[i]);
         clear(c->b, c->first, c->count, older[i]);
@@ -120,15 +127,23 @@ static inline void cascade_end(const cascade *c, float (*sums)[AM_W]) {
     for (int i = 1; i < c->levels; i++) add_sums(c, sums, older[i]);
 }
 
+/* Whether the open tile begins or ends a run. */
+static inline bool run_begins(const am_block *b) { return b->open % AM_RUN == 0; }
+
+static inline bool run_ends(const am_block *b) {
+    int32_t end = b->open + b->tile.steps;
+    return end % AM_RUN == 0 || end == b->steps;
+}
+
 static inline void reduce(am_block *b, int stage, float (*sums)[AM_W]) {
     int first = first_of(b->program, stage), count = b->program->sums[stage];
-    cascade c = cascade_begin(b, first, count, am_tile_count(b));
+    cascade c = cascade_begin(b, first, count, b->steps);
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
-        clear(b, first, count, sums);
-        if (stage == 2 && b->program->keep != NULL && !b->kept) b->program->keep(&b->tile);
-        b->program->stage[stage](&b->tile, sums[0]);
-        cascade_add(&c, sums);
+        if (run_begins(b)) clear(b, first, count, sums);
+        if (stage == 2 && b->form->keep != NULL && !b->kept) b->form->keep(&b->tile);
+        b->form->stage[stage](&b->tile, sums[0]);
+        if (run_ends(b)) cascade_add(&c, sums);
     }
     cascade_end(&c, sums);
     b->held = b->hold;
@@ -137,51 +152,55 @@ static inline void reduce(am_block *b, int stage, float (*sums)[AM_W]) {
 
 /* How far anchors fall below new ones. Equal anchors stay, both -inf among them; the clamp keeps 0
  * times the distance a number. */
-static inline void distances(float *w, const float *anchor, const float *higher) {
-    for (int l = 0; l < AM_W; l++) {
+static inline void distances(float *w, const float *anchor, const float *higher, int lanes) {
+    for (int l = 0; l < lanes; l++) {
         float d = anchor[l] - higher[l];
         d = d > -3.0e38f ? d : -3.0e38f;
         w[l] = anchor[l] < higher[l] ? d : 0.0f;
     }
 }
 
-/* Stages 1 and 2 in one pass: each lane has an anchor of its own, that of the tiles so far. */
+/* The highest anchor so far rises to that of the open tile: what was summed up moves. */
+static inline void rise(am_block *b, const cascade *c, float (*sums)[AM_W],
+                        float (*tile_sums)[AM_W]) {
+    const am_cpu_row *p = b->program;
+    float *scalars = b->scratch->scalars[0], w[AM_W];
+    int n1 = p->sums[0];
+    for (int i = 0; i < n1; i++) combine(p, i, tile_sums[i], sums[i], b->lanes);
+    distances(w, sums[0], tile_sums[0], b->lanes);
+    if (!b->job->across) fill(w, w[0]);
+    if (b->job->across || w[0] < 0.0f) {
+        for (int i = 0; i < c->levels; i++)
+            b->form->move(scalars, b->args, b->scratch->older[i][0], w);
+        b->form->move(scalars, b->args, sums[n1], w);
+    }
+    memcpy(sums, tile_sums, (size_t)n1 * sizeof *sums);
+    take_scalars(b, 0, 1, sums); /* the anchor is the first of the row scalars */
+}
+
+/* Stages 1 and 2 in one pass over tiles, which are in the nearest cache for the second of them. The
+ * anchor is that of the tiles so far; the sums come out folded. */
 static inline void reduce_online(am_block *b, float (*sums)[AM_W]) {
     const am_cpu_row *p = b->program;
-    int n1 = p->sums[0], n2 = p->sums[1];
+    int n1 = p->sums[0], n2 = p->sums[1], tile = 0;
     float(*tile_sums)[AM_W] = b->scratch->more;
-    float *scalars = b->scratch->scalars[0], w[AM_W];
-    cascade c = cascade_begin(b, n1, n2, am_tile_count(b));
-    clear(b, 0, n1, sums);
+    cascade c = cascade_begin(b, n1, n2, b->steps);
+    clear(b, 0, n1 + n2, sums);
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
         clear(b, 0, n1, tile_sums);
-        p->stage[0](&b->tile, tile_sums[0]);
-        for (int i = 0; i < n1; i++) combine(p, i, tile_sums[i], sums[i], AM_W);
-        distances(w, sums[0], tile_sums[0]);
-        for (int i = 0; i < c.levels; i++) p->move(scalars, b->args, b->scratch->older[i][0], w);
-        memcpy(sums, tile_sums, (size_t)n1 * sizeof *sums);
-        memcpy(scalars, sums[0], sizeof *sums); /* the anchor is the first of the row scalars */
-        clear(b, n1, n2, sums + n1);
-        p->stage[1](&b->tile, sums[n1]);
-        cascade_add(&c, sums + n1);
+        b->form->stage[0](&b->tile, tile_sums[0]);
+        fold_lanes(b, 0, n1, tile_sums);
+        rise(b, &c, sums, tile_sums);
+        if (run_begins(b)) clear(b, n1, n2, sums + n1);
+        b->form->stage[1](&b->tile, sums[n1]);
+        if (run_ends(b)) cascade_add(&c, sums + n1);
+        if (b->keep) b->scratch->anchor[tile++] = sums[0][0];
     }
     cascade_end(&c, sums + n1);
+    fold_lanes(b, n1, n2, sums + n1);
     b->held = b->hold;
-}
-
-/* Brings the anchors of all lanes to that of the row. */
-static inline void fold_online(am_block *b, float (*sums)[AM_W]) {
-    const am_cpu_row *p = b->program;
-    int n1 = p->sums[0];
-    float anchor[AM_W], w[AM_W];
-    if (b->job->across) return;
-    memcpy(anchor, sums[0], sizeof anchor);
-    fold_lanes(b, 0, n1, sums);
-    fill(b->scratch->more[0], sums[0][0]);
-    distances(w, anchor, b->scratch->more[0]);
-    p->move(b->scratch->scalars[0], b->args, sums[n1], w);
-    fold_lanes(b, n1, p->sums[1], sums + n1);
+    b->kept = b->moved = b->keep;
 }
 
 /* ------------------------------------------------------------- partial states */
@@ -247,8 +266,8 @@ static inline void partials_fold_online(am_block *b, float (*sums)[AM_W]) {
         fill(anchor, sums[0][0]);
     for (int t = 0; t < partial_steps(b); t++) {
         for (int j = 0; j < n; j++) partials_read(b, t, n, j, part[j], identity(p, j));
-        distances(w, part[0], anchor);
-        p->move(b->scratch->scalars[0], b->args, part[n1], w);
+        distances(w, part[0], anchor, AM_W);
+        b->form->move(b->scratch->scalars[0], b->args, part[n1], w);
         for (int j = n1; j < n; j++) combine(p, j, sums[j], part[j], AM_W);
     }
     fold_lanes(b, n1, p->sums[1], sums + n1);

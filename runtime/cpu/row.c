@@ -4,6 +4,7 @@
  * am_cpu_row_NAME_forward_LEVEL and am_cpu_row_NAME_backward_LEVEL. */
 #include "kernel.h"
 #include "lanes.h"
+#include "past.h"
 
 #define AM_MIXED
 

@@ -13,10 +13,10 @@
 #define FIELD_X(slot, name) int32_t name[AM_W];
 
 /* Row scalars of a lane, to read. A program need not use all of them. */
-#define GET_R(op, name, e) const rowf name = am_v->name[am_l]; (void)name;
-#define GET_V(name) const rowf name = am_v->name[am_l]; (void)name;
-#define GET_P(slot, i, name) const rowf name = am_v->name[am_l]; (void)name;
-#define GET_X(slot, name) const rowi name = am_x->name[am_l]; (void)name;
+#define GET_R(op, name, e) const rowf name = am_v->name[AM_AT]; (void)name;
+#define GET_V(name) const rowf name = am_v->name[AM_AT]; (void)name;
+#define GET_P(slot, i, name) const rowf name = am_v->name[AM_AT]; (void)name;
+#define GET_X(slot, name) const rowi name = am_x->name[AM_AT]; (void)name;
 #define GET_C(i, name) const rowf name = am_args->param[i]; (void)name;
 #define GET_I(i, name) const rowi name = am_args->iparam[i]; (void)name;
 /* To change: read, run the row scalars of a stage, write back. */
@@ -28,20 +28,32 @@
 /* Tensors of rows. */
 #define IN_AT(slot, name, absent) AM_ID(IN_##slot##_##name),
 #define IN_BASE(slot, name, absent) \
-    const float *name##_in = am_tile_->in[AM_ID(IN_##slot##_##name)]; \
-    const ptrdiff_t name##_in_step = am_tile_->in_step[AM_ID(IN_##slot##_##name)];
+    const float *name##_in = am_tile_->in[AM_ID(IN_##slot##_##name)] + am_c; \
+    const ptrdiff_t name##_in_step = am_tile_->in_step[AM_ID(IN_##slot##_##name)]; \
+    const ptrdiff_t name##_ahead = am_tile_->ahead[AM_ID(IN_##slot##_##name)]; (void)name##_ahead;
 #define IN_GET(slot, name, absent) const real name = name##_in[am_l]; (void)name;
 #define IN_NEXT(slot, name, absent) name##_in += name##_in_step;
+#define IN_AHEAD(slot, name, absent) \
+    if (name##_ahead != 0) \
+        for (int am_i = 0; am_i < AM_CHUNK; am_i += 16) am_prefetch(name##_in + name##_ahead + am_i);
 #define OUT_AT(slot, name, e) AM_ID(OUT_##slot##_##name),
 #define OUT_BASE(slot, name, e) \
-    float *name##_out = am_tile_->out[AM_ID(OUT_##slot##_##name)]; \
+    float *name##_out = am_tile_->out[AM_ID(OUT_##slot##_##name)] + am_c, name##_line[AM_CHUNK]; \
+    (void)name##_line; \
     const ptrdiff_t name##_out_step = am_tile_->out_step[AM_ID(OUT_##slot##_##name)];
 #define OUT_PUT(slot, name, e) name##_out[am_l] = am_sel(bad > 0.0f, NAN, e);
 #define OUT_NEXT(slot, name, e) name##_out += name##_out_step;
+#define LINE_PUT(slot, name, e) name##_line[am_l] = am_sel(bad > 0.0f, NAN, e);
+#define LINE_NEXT(slot, name, e) \
+    am_stream_lanes(name##_out, name##_line); \
+    name##_out += name##_out_step;
 #define KEEP_AT(name, e) AM_ID(KEEP_##name),
-#define KEEP_BASE(name, e) float *name##_keep = am_tile_->keep[AM_ID(KEEP_##name)];
-#define KEEP_MAKE(name, e) const real name = (e); name##_keep[am_l] = name;
+#define KEEP_BASE(name, e) float *name##_keep = am_tile_->keep[AM_ID(KEEP_##name)] + am_c;
+#define KEEP_MAKE(name, e) const real name = (e);
+#define KEEP_PUT(name, e) name##_keep[am_l] = name;
 #define KEEP_GET(name, e) const real name = name##_keep[am_l]; (void)name;
+#define KEEP_TAKE(name, e) real name = name##_keep[am_l];
+#define KEEP_MOVED(name, e) name = (e);
 #define KEEP_NEXT(name, e) name##_keep += AM_W;
 
 /* Reductions. */
@@ -49,16 +61,39 @@
 #define MAX_OP(a, b) am_larger(a, b)
 #define SUM_AT(op, name, e) AM_ID(SUM_##name),
 #define SUM_BASE(op, name, e) \
-    float name##_sum[AM_W]; \
-    memcpy(name##_sum, am_sums + AM_ID(SUM_##name) * AM_W, sizeof name##_sum);
+    float name##_sum[AM_CHUNK]; \
+    memcpy(name##_sum, am_sums + AM_ID(SUM_##name) * AM_W + am_c, sizeof name##_sum);
 #define SUM_STEP(op, name, e) name##_sum[am_l] = op##_OP(name##_sum[am_l], e);
 #define SUM_DONE(op, name, e) \
-    memcpy(am_sums + AM_ID(SUM_##name) * AM_W, name##_sum, sizeof name##_sum);
+    memcpy(am_sums + AM_ID(SUM_##name) * AM_W + am_c, name##_sum, sizeof name##_sum);
 #define SUM_GET(op, name, e) \
-    const real name = am_sums[AM_ID(SUM_##name) * AM_W + am_l]; (void)name;
+    const real name = am_sums[AM_ID(SUM_##name) * AM_W + am_c + am_l]; (void)name;
 #define MOVE_MAKE(name, e) const real name##_moved = (e);
 #define MOVE_PUT(name, e) \
-    am_sums[AM_ID(SUM_##name) * AM_W + am_l] = am_sel(w < 0.0f, name##_moved, name);
+    am_sums[AM_ID(SUM_##name) * AM_W + am_c + am_l] = am_sel(w < 0.0f, name##_moved, name);
+
+/* Poison: NaN of either sign and +inf are the largest bits of a float, as signed numbers or as
+ * unsigned ones; -inf is neither. */
+#define WATCH_BASE_1 \
+    int32_t am_high[AM_CHUNK]; \
+    uint32_t am_low[AM_CHUNK]; \
+    AM_LANES { am_high[am_l] = 0; am_low[am_l] = 0; }
+#define WATCH_STEP_1(x) { \
+        const int32_t am_word = am_bits(x); \
+        am_high[am_l] = am_high[am_l] < am_word ? am_word : am_high[am_l]; \
+        am_low[am_l] = am_low[am_l] < (uint32_t)am_word ? (uint32_t)am_word : am_low[am_l]; \
+    }
+#define WATCH_DONE_1(of_row) \
+    AM_LANES { \
+        ROW_INSIDE(ROW_PARAM(GET_P)) \
+        const cond am_found = \
+            (am_high[am_l] >= 0x7f800000) | (am_low[am_l] > 0xff800000u) | ((of_row) > 0.0f); \
+        float *const am_bad = am_sums + AM_ID(SUM_bad) * AM_W + am_c + am_l; \
+        *am_bad = am_sel(am_found, 1.0f, *am_bad); \
+    }
+#define WATCH_BASE_0
+#define WATCH_STEP_0(x)
+#define WATCH_DONE_0(of_row)
 
 /* Finish: row scalars. */
 #define ROW_AT(slot, name, e) AM_ID(ROW_##slot##_##name),
@@ -76,6 +111,7 @@
 #define ONE_R(op, name, e) +1
 #define ONE_V(name) +1
 #define ONE_P(slot, i, name) +1
+#define ONE_F(bit, condition) +1
 #define ONE_X(slot, name) +1
 #define ONE_K(name, e) +1
 #define ONE_O(slot, name, e) +1

@@ -24,12 +24,20 @@
 #define am_pow2(n) am_from_bits(((am_int(n) + 127) & 255) << 23)
 #endif
 
+/* c: x, or what stands for it below -87.3; n: c / ln 2 to the nearest integer; s: 2^n. Where
+ * integers out of range do no harm, what becomes of n and s below -87.3 does not matter. */
+#ifndef AM_SPLIT
+#define AM_SPLIT(x, c, n, s)                       \
+    real c = am_sel(x < -87.3f, LIT(-87.3f), x);   \
+    real n = am_round(c * 1.44269504f);            \
+    real s = am_pow2(n);
+#endif
+
 /* exp(x) for x <= 0 (and up to 88): 2 ulp; exactly 0 below -87.3; NaN stays NaN. */
 AM_FN real am_exp_negative(real x) {
     /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with ln 2 in two parts (Cody and Waite) and a
      * polynomial of least error on that interval, 4e-9. */
-    real c = am_sel(x < -87.3f, LIT(-87.3f), x);
-    real n = am_round(c * 1.44269504f);
+    AM_SPLIT(x, c, n, s)
     real r = am_fma(n, LIT(2.12194440e-4f), am_fma(n, LIT(-0.693359375f), c));
     real p = LIT(1.38145123e-3f);
     p = am_fma(p, r, LIT(8.36875290e-3f));
@@ -38,7 +46,7 @@ AM_FN real am_exp_negative(real x) {
     p = am_fma(p, r, LIT(4.99999940e-1f));
     p = am_fma(p, r, LIT(1.0f));
     p = am_fma(p, r, LIT(1.0f));
-    return am_sel(x < -87.3f, LIT(0.0f), p * am_pow2(n));
+    return am_sel(x < -87.3f, LIT(0.0f), p * s);
 }
 
 /* exp(x) for any x up to 88.7 (from there on it stays): 2 ulp; 0 and NaN as above. The power of two

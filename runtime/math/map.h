@@ -15,12 +15,12 @@
 #define ROW_MIXED 1
 #define MAP_IN(I) I(0, z, -AM_INF)
 #define MAP_LET
-#define MAP_GUARD am_poison(z)
+#define MAP_POISON z
 #else
 #define MAP_IN(I) I(0, x, -AM_INF) I(12, bias, 0.0f) I(13, noise, 0.0f)
-/* t keeps -inf (masked) whatever the scale; NaN and +inf are found in it by MAP_GUARD. */
+/* t keeps -inf (masked) whatever the scale; NaN and +inf are found in it. */
 #define MAP_LET                        \
     const real t = (x + bias) + noise; \
     const real z = am_sel(am_visible(t), t * sign, LIT(-AM_INF));
-#define MAP_GUARD am_poison(t)
+#define MAP_POISON t
 #endif

@@ -32,8 +32,20 @@
 #ifndef ROW_LET
 #define ROW_LET
 #endif
-#ifndef ROW_GUARD
+/* ROW_GUARD: 1 in a lane that poisons its row, else 0. */
+#ifndef ROW_POISON
+#define ROW_HAS_POISON 0
+#define ROW_POISON LIT(0.0f)
+#define ROW_BAD LIT(0.0f)
 #define ROW_GUARD LIT(0.0f)
+#else
+#define ROW_HAS_POISON 1
+#ifndef ROW_BAD
+#define ROW_BAD LIT(0.0f)
+#define ROW_GUARD am_poison(ROW_POISON)
+#else
+#define ROW_GUARD am_sel(ROW_BAD > 0.0f, LIT(1.0f), am_poison(ROW_POISON))
+#endif
 #endif
 /* ROW_HAS_n: what a skeleton can leave out. */
 #ifdef ROW_S1
@@ -72,6 +84,9 @@
 #define ROW_HAS_KEEP 0
 #define ROW_KEEP(K)
 #endif
+#ifndef ROW_KEEP_LATER
+#define ROW_KEEP_LATER 1
+#endif
 #ifdef ROW_MOVE
 #define ROW_HAS_MOVE 1
 #else
@@ -83,6 +98,11 @@
 #else
 #define ROW_HAS_CANDIDATE 0
 #define ROW_CANDIDATE (LIT(0.0f) == 0.0f)
+#endif
+#ifdef ROW_KEEP_MOVE
+#define ROW_HAS_KEEP_MOVE 1
+#else
+#define ROW_HAS_KEEP_MOVE 0
 #endif
 #ifdef ROW_OUT
 #define ROW_HAS_OUT 1

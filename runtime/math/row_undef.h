@@ -11,6 +11,9 @@
 #undef ROW_T0
 #undef ROW_LET
 #undef ROW_GUARD
+#undef ROW_POISON
+#undef ROW_BAD
+#undef ROW_HAS_POISON
 #undef ROW_S1
 #undef ROW_S2
 #undef ROW_S3
@@ -19,7 +22,10 @@
 #undef ROW_T3
 #undef ROW_N2
 #undef ROW_KEEP
+#undef ROW_KEEP_LATER
 #undef ROW_MOVE
+#undef ROW_KEEP_MOVE
+#undef ROW_HAS_KEEP_MOVE
 #undef ROW_CANDIDATE
 #undef ROW_OUT
 #undef ROW_ROW
@@ -40,4 +46,4 @@
 #undef MAP_T0
 #undef MAP_UNIT
 #undef MAP_LET
-#undef MAP_GUARD
+#undef MAP_POISON

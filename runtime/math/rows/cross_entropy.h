@@ -7,7 +7,7 @@
 #define ROW_LET \
     MAP_LET     \
     const real tj = am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f)));
-#define ROW_GUARD MAP_GUARD
+#define ROW_POISON MAP_POISON
 #define ROW_INDEX(X) X(3, target)
 #define ROW_INT(C) C(0, ignore_index)
 #define ROW_CONST(C) C(1, smoothing) C(2, z_loss) C(3, probabilities)
@@ -26,6 +26,7 @@
 #define CE_A am_sel(am_visible(z), (tj * (1.0f - smoothing) + share) * weight, LIT(0.0f))
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
 #if defined(ROW_FORWARD)
+#define ROW_KEEP_LATER 0
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(counted)

@@ -17,7 +17,8 @@
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 1, alpha)
 #define ROW_T0 MAP_T0 a = alpha > 1.0f ? alpha - 1.0f : ROWLIT(0.0f);
 #define ROW_LET MAP_LET
-#define ROW_GUARD am_sel(am_poison(am_lane((alpha * scale))) > 0.0f, LIT(1.0f), MAP_GUARD)
+#define ROW_POISON MAP_POISON
+#define ROW_BAD am_poison(am_lane((alpha * scale)))
 #define ROW_VARS(V)                                                                          \
     MAP_VARS(V)                                                                              \
     V(a)                                                                                     \
@@ -140,7 +141,7 @@ AM_FN real am_qlog(real f, real a) {
 #define ROW_PARAM(P) P(14, 0, scale) P(4, 1, alpha)
 #define ROW_VARS(V) V(a) V(shrink) V(inv) V(q) V(slope)
 #define ROW_T0 a = alpha > 1.0f ? alpha - 1.0f : ROWLIT(0.0f);
-#define ROW_GUARD am_poison(y)
+#define ROW_POISON y
 #define ROW_LET                                                                          \
     const real l = am_sel(y > 0.0f, -am_log(am_sel(y > 0.0f, y, LIT(1.0f))), LIT(0.0f)); \
     const real t = am_sel(y > 0.0f, l * (a - 1.0f), LIT(-AM_INF));                       \

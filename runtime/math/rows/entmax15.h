@@ -7,7 +7,8 @@
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_T0 MAP_T0
 #define ROW_LET MAP_LET
-#define ROW_GUARD am_sel(am_poison(am_lane(scale)) > 0.0f, LIT(1.0f), MAP_GUARD)
+#define ROW_POISON MAP_POISON
+#define ROW_BAD am_poison(am_lane(scale))
 #define ROW_IN(I) MAP_IN(I)
 #define ROW_VARS(V) MAP_VARS(V) V(tau) V(size)
 #define ROW_S1(R) R(MAX, m, z)
@@ -34,7 +35,7 @@ AM_FN real am_entmax15_excess(real z, real m, real k, real tau) {
 /* From y: r = sqrt(y), grad_x = scale r (g - sum r g / sum r). */
 #define ROW_PARAM(P) P(14, 0, scale)
 #define ROW_IN(I) I(1, y, 0.0f) I(2, up_y, 0.0f)
-#define ROW_GUARD am_poison(y)
+#define ROW_POISON y
 #define ROW_VARS(V) V(q)
 #define ROW_LET const real root = am_sqrt(am_sel(y > 0.0f, y, LIT(0.0f)));
 #define ROW_S1(R) R(SUM, s, root) R(SUM, e, am_sel(y > 0.0f, root * up_y, LIT(0.0f)))

@@ -6,12 +6,13 @@
 #define ROW_T0 MAP_T0
 #define ROW_UNIT MAP_UNIT
 #define ROW_LET MAP_LET
-#define ROW_GUARD MAP_GUARD
+#define ROW_POISON MAP_POISON
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
 #define LOGSUM_S2(R) \
     R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))
 #if defined(ROW_FORWARD)
+#define ROW_KEEP_LATER 0
 #define ROW_IN(I) MAP_IN(I)
 #define ROW_VARS(V) MAP_VARS(V) V(logsum)
 #define ROW_S2(R) LOGSUM_S2(R)

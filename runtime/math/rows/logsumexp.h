@@ -3,11 +3,12 @@
 #define ROW_T0 MAP_T0
 #define ROW_UNIT MAP_UNIT
 #define ROW_LET MAP_LET
-#define ROW_GUARD MAP_GUARD
+#define ROW_POISON MAP_POISON
 #define ROW_IN(I) MAP_IN(I)
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
 #if defined(ROW_FORWARD)
+#define ROW_KEEP_LATER 0
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_VARS(V) MAP_VARS(V) V(logsum)
 #define ROW_S2(R) \

@@ -4,7 +4,7 @@
 #define ROW_T0 MAP_T0
 #define ROW_UNIT MAP_UNIT
 #define ROW_LET MAP_LET
-#define ROW_GUARD MAP_GUARD
+#define ROW_POISON MAP_POISON
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
 #if defined(ROW_FORWARD)
 #define ROW_IN(I) MAP_IN(I)
@@ -12,6 +12,7 @@
 #define ROW_S1(R) R(MAX, m, z)
 #define ROW_S2(R) R(SUM, s, e)
 #define ROW_MOVE(M) M(s, (s * am_moved(w, k)))
+#define ROW_KEEP_MOVE(M) M(e, (e * am_moved(w, k)))
 #define ROW_T2 inv = am_inverse_row(s);
 #define ROW_OUT(O) O(1, y, (e * inv))
 #else
