@@ -28,6 +28,11 @@ typedef struct contestant {
  * with more than CONTEST_MOST. */
 bool contest_run(contestant *all, size_t count, double seconds);
 
+/* GB/s of the median round, or with threads of the faster quarter. */
+static inline double contest_gbps(const contestant *c, double bytes) {
+    return bytes / (c->threads ? c->time.quartile_ns : c->time.median_ns);
+}
+
 /* ---------------------------------------------------------------- rows */
 
 typedef struct contest_rows {

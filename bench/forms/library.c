@@ -10,6 +10,7 @@
 static const char *const skeleton[SHAPES] = {
     "", "skeleton=short", "skeleton=chip", "skeleton=stream", "skeleton=split", "skeleton=across"};
 
+/* On a CPU device one thread; drivers of the other kinds have threads of their own. */
 typedef struct library_job {
     anymax_device *device;
     anymax_stream *stream;
@@ -79,13 +80,14 @@ static bool measure(const char *selector, const char *shape, double seconds, cmd
         good = open_job(&job[i], selector, skeleton[i]) && check(&job[i], &error[i]);
         all[i].run = run;
         all[i].user = &job[i];
+        all[i].threads = good && strcmp(anymax_device_get_info(job[i].device)->backend, "cpu") != 0;
     }
     good = good && contest_run(all, SHAPES, seconds);
     if (!good) cmd_error("%s could not be measured: %s", shape, anymax_error_message());
     for (i = 0; good && i < SHAPES; i++)
         cmd_table_add(table, "%s\t%s\t%.2f\t%.2f\t%.1e", i ? "" : shape,
                       i ? skeleton[i] + strlen("skeleton=") : "its own choice",
-                      8 * (double)(rows.rows * rows.n) / all[i].time.median_ns, all[i].share,
+                      contest_gbps(&all[i], 8 * (double)(rows.rows * rows.n)), all[i].share,
                       error[i]);
     for (i = 0; i < SHAPES; i++) close_job(&job[i]);
     contest_rows_free(&rows);

@@ -30,23 +30,18 @@ typedef struct options {
     char *json;
 } options;
 
-/* GB/s: of the median round, or with threads of the faster quarter (contest.h). */
-static double speed(const contestant *c, double bytes) {
-    return bytes / (c->threads ? c->time.quartile_ns : c->time.median_ns);
-}
-
 static void add_row(cmd_table *table, const contestant *all, size_t count, const peer_call *call,
                     const char *shape, double bytes) {
     char text[512];
     size_t i, at = 1;
-    int length =
-        snprintf(text, sizeof text, "%s\t%.1f\t%.1f\t%.2f\t%.1e", shape, speed(&all[0], bytes),
-                 speed(&all[1], bytes), all[1].share, call[0].error);
+    int length = snprintf(text, sizeof text, "%s\t%.1f\t%.1f\t%.2f\t%.1e", shape,
+                          contest_gbps(&all[0], bytes), contest_gbps(&all[1], bytes), all[1].share,
+                          call[0].error);
     for (i = 1; i < PEERS && length < (int)sizeof text; i++) {
         char *end = text + length;
         size_t room = sizeof text - (size_t)length;
         if (call[i].state && ++at < count)
-            length += snprintf(end, room, "\t%.1f\t%.2f\t%.1e", speed(&all[at], bytes),
+            length += snprintf(end, room, "\t%.1f\t%.2f\t%.1e", contest_gbps(&all[at], bytes),
                                all[1].share / all[at].share, call[i].error);
         else
             length += snprintf(end, room, "\t-\t-\t-");
@@ -120,7 +115,7 @@ static bool measure(peer_job *job, const char *shape, double seconds, anchor *co
         add_row(table, all, there, call, shape, bytes);
         for (i = 1; i < there; i++)
             add_result(&results[(*count)++], &all[i], job, all[i].name, shape,
-                       speed(&all[0], bytes));
+                       contest_gbps(&all[0], bytes));
     } else {
         cmd_error("%s could not be measured%s%s", shape, *error.text ? ": " : "", error.text);
     }
