@@ -66,6 +66,11 @@ enum {
 
 typedef __global uchar *am_pointer;
 
+/* Clang's own names too, as PoCL does not define that of the standard. */
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)
+#define am_fma(a, b, c) fma(a, b, c)
+#endif
+
 #define AM_NIBBLE(words, slot) ((words)[(slot) >> 3] >> (((slot)&7) * 4) & 15u)
 #define AM_INF INFINITY
 #define AM_NAN as_float(0x7fc00000)
@@ -130,6 +135,27 @@ int am_load_index(am_pointer p, uint type, int at) {
 #define am_round(x) (((x) + 12582912.0f) - 12582912.0f)
 #define am_sqrt(x) sqrt(x)
 #define am_fabs(x) fabs(x)
+/* By addition: 1.5 * 2^23 + n ends with the bits of n, and a NaN needs no case of its own. */
+#define am_pow2(n) as_float16((as_int16((n) + 12582912.0f) << 23) + 0x3f800000)
+/* The skeleton makes z of its modifiers, and only where there are any (math/map.h). */
+#define AM_MIXED
+/* Hints for the caches, where the compiler has them: a lane that is written is not read again soon;
+ * what lies there will be read. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_nontemporal_store)
+#define am_write_past(v, p) __builtin_nontemporal_store(v, (__global float16 *)(p))
+#endif
+#if __has_builtin(__builtin_prefetch)
+#define am_prefetch(p) __builtin_prefetch((const void *)(size_t)(p))
+#endif
+#endif
+#ifndef am_write_past
+#define am_write_past(v, p) (*(__global float16 *)(p) = (v))
+#endif
+#ifndef am_prefetch
+#define am_prefetch(p)
+#endif
+
 /* Half and bf16 of 16 lanes by integers, as vload_half16 is not vectorised everywhere. */
 float16 am_from_half(ushort16 h) {
     const uint16 u = convert_uint16(h), magnitude = (u & 0x7fffu) << 13;
@@ -216,6 +242,30 @@ __attribute__((noinline)) void am_fill_along(__local float16 *tile, am_pointer p
         for (; c < columns; c++) words[c] = ((__global const float *)p)[at + c * step];
     for (; c < columns; c++) words[c] = am_load1(p, type, at + c * step);
     for (; c & 15; c++) words[c] = absent;
+}
+
+/* Adds to lanes of a tile what lies there. */
+__attribute__((noinline)) void am_add_along(__local float16 *tile, am_pointer p, uint type, int at,
+                                            int step, int columns) {
+    __local float *words = (__local float *)tile;
+    int c = 0;
+    if (step == 1)
+        for (; c + 16 <= columns; c += 16) tile[c / 16] += am_load(p, type, true, (int16)(at + c));
+    for (; c < columns; c++) words[c] += am_load1(p, type, at + c * step);
+}
+
+__attribute__((noinline)) void am_add_across(__local float16 *tile, am_pointer p, uint type,
+                                             bool near, int16 at, int step, int turns) {
+    for (int i = 0; i < turns; i++) tile[i] += am_load(p, type, near, at + i * step);
+}
+
+/* z where the scale is negative: what is masked stays so, what poisons its row becomes NaN. */
+__attribute__((noinline)) void am_turn(__local float16 *tile, float16 scale, int turns) {
+    for (int i = 0; i < turns; i++) {
+        const float16 z = tile[i];
+        const float16 turned = am_sel(z == INFINITY, (float16)(AM_NAN), -z);
+        tile[i] = am_sel(am_and(scale < 0.0f, z > -INFINITY), turned, z);
+    }
 }
 
 /* The other way; `add`: to what is there. */

@@ -6,9 +6,7 @@
  * AM_LANES 1: a group (of 64 items, or fewer) takes 32 x 32 of c, 16 steps of k at a time in local
  * memory (4.2 KiB), an item 4 x 4 or more of them: 2 m n k flops from
  * 4 (m k n / 32 + n k m / 32 + m n) bytes. */
-#if defined(FP_FAST_FMAF)
-#define am_fma(a, b, c) fma(a, b, c)
-#else
+#ifndef am_fma
 #define am_fma(a, b, c) ((a) * (b) + (c))
 #endif
 

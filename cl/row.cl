@@ -9,14 +9,25 @@
  * some 20 more; docs/gpu-compile.md has what compilers make of it. AM_EXTRAS 0: no input of slots 10
  * and up is given, and there is no code for one.
  * Local memory of a group: 4 * AM_ITEMS * (sums of the largest stage + AM_LIST); on CPUs what the host
- * passes as `area`. Barriers stand at top level, or in loops of at least one turn whose count depends
+ * passes as `area`, hints.x lanes; hints.y: rows between one that is written and the one that should
+ * come into the cache, or 0; hints.z: results go past the caches. Barriers stand at top level, or in loops of at least one turn whose count depends
  * on args alone: a stage that a launch leaves out reduces nothing, but passes the same barriers. (PoCL
  * copies all that follows a barrier which may be left out.) Names of the skeleton have an underscore
  * or are macros, so that programs are free to use short ones. */
+#undef MIX_ALL
+#if AM_LANES == 16 && ROW_MIXED
+#define MIX_ALL                                                                          \
+    if (is_mixed) {                                                                      \
+        MIX(12, bias) MIX(13, noise)                                                     \
+        if (TURN_SIGN) am_turn(z_tile + (block_at - tile_at), am_lane(scale), block_end - block_at); \
+    }
+#else
+#define MIX_ALL
+#endif
 __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
     const am_row_args args, const am_bases bases,
 #if AM_LANES == 16
-    __local float16 *area, const int area_lanes,
+    __local float16 *area, const int4 hints,
 #endif
     __global uchar *slot_15 POINTERS(SLOT_ARGUMENT)) {
     enum { ROW_S1_GUARDED(AT_3) AM_R1 };
@@ -54,9 +65,12 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
      * candidates. */
     enum { AM_INS = 0 ROW_IN(COUNT_3), AM_OUTS = 0 ROW_OUT(COUNT_3) };
     enum { AM_KEEPS = 0 ROW_KEEP(COUNT_2) };
+    const int area_lanes = hints.x;
     const int row_turns = TURNS(min(args.part_len, args.n)), part_turns = TURNS(part_length);
     const int block_turns = min(AM_BLOCK, (area_lanes - AM_INS) / (AM_INS + AM_OUTS));
-    const int row_lanes = AM_INS + AM_OUTS * block_turns + (0 ROW_IN(PRESENT)) * row_turns;
+    const bool is_mixed = ROW_MIXED && ((args.types[1] & 0x0fff0000u) != 0 || args.param[0] < 0.0f);
+    ROW_IN(NEAR_IN) ROW_OUT(NEAR_OUT)
+    const int row_lanes = AM_INS + AM_OUTS * block_turns + (0 ROW_IN(SKIPPED)) * row_turns;
     const bool is_resident = ROW_HAS_1 && (do_stages & AM_STAGE_ELEMENTS_1) && !is_partial &&
                              row_lanes <= area_lanes;
     int area_used = 0;
@@ -82,6 +96,12 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
         ROW_S1_GUARDED(SCALAR_3) ROW_S2(SCALAR_3) ROW_S3(SCALAR_3) ROW_VARS(SCALAR_1)
         ROW_PARAM(PARAM) ROW_CONST(CONST) ROW_INT(INT) ROW_INDEX(INDEX)
         ROW_T0
+#if AM_LANES == 16
+        ROW_IN(LINE_IN) ROW_OUT(LINE_OUT)
+#if ROW_MIXED
+        SLOT(12, bias, 0) SLOT(13, noise, 0) PLACE(12, bias, 0) PLACE(13, noise, 0)
+#endif
+#endif
 #if AM_CHIP
         ROW_IN(HOLD) ROW_KEEP(KEEP_HOLD)
         FOR_TURNS(turn_at) {
@@ -260,6 +280,7 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
             FOR_BLOCKS {
                 BLOCK FOR_TURNS(turn_at) {
                     COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP_GET) ROW_OUT(PUT)
+                    ROW_IN(AHEAD)
                 }
                 ROW_OUT(DRAIN)
             }

@@ -10,7 +10,7 @@
  *
  * On CPUs local memory is ordinary memory, close by: `along` and `across` convert elements into
  * tiles of lanes there, the whole row if it fits, so that loops over elements know neither types nor
- * strides nor tails. */
+ * strides. What is a lane as it lies (DIRECT) is used there, less the last columns of a row. */
 #undef rowf
 #undef rowi
 #undef ROWLIT
@@ -19,7 +19,13 @@
 #undef TURNS
 #undef COLUMN
 #undef MASK
+#undef DIRECT
+#undef LINE
+#undef TAIL
+#undef AHEAD
 #undef FILL
+#undef MIX
+#undef TURN_SIGN
 #undef DRAIN
 #undef NEAR_ROWS
 #undef ROW_LOAD
@@ -72,10 +78,19 @@
 #define MASK(v, absent) (v)
 #define PARTIAL_NEAR false
 #define NEAR_ROWS(slot) (row_block && args.tensor[slot].s0 == 1)
+#define DIRECT(name) false
+#define LINE(name) ((__global float *)name##_p)
+#define TAIL(name, absent)
+#define AHEAD(slot, name, absent)
 #define FILL(slot, name, absent)                                                         \
     if (name##_skip)                                                                     \
         am_fill_across(name##_tile + (block_at - tile_at), name##_p, name##_type, NEAR_ROWS(slot), \
                        name##_at + block_at * name##_step, name##_step, block_end - block_at);
+#define MIX(slot, name)                                                                  \
+    if (name##_type != AM_ABSENT)                                                        \
+        am_add_across(z_tile + (block_at - tile_at), name##_p, name##_type, NEAR_ROWS(slot), \
+                      name##_at + block_at * name##_step, name##_step, block_end - block_at);
+#define TURN_SIGN true
 #define DRAIN(slot, name, e)                                                             \
     if (name##_type != AM_ABSENT)                                                        \
         am_drain_across(name##_tile, name##_p, name##_type, NEAR_ROWS(slot),             \
@@ -114,17 +129,37 @@
 #define MASK(v, absent) am_sel(col_ahead < fold_length, v, absent)
 #define PARTIAL_NEAR col_full
 #define NEAR_ROWS(slot) false
+#define DIRECT(name) (name##_type == AM_F32 && name##_step == 1)
+#define LINE(name) ((__global float *)name##_p + name##_at)
+/* While a row is written, a later one comes into the cache. (Not the right one where the rows change
+ * over to another dimension: no harm.) */
+#define AHEAD(slot, name, absent)                                                        \
+    if (hints.y > 0 && name##_type != AM_ABSENT && name##_step == 1)                     \
+        am_prefetch(name##_p + ((long)(name##_at + turn_at * 16 + hints.y * args.tensor[slot].s0) \
+                                << (name##_type == AM_F32 ? 2 : 1)));
+#define TAIL(name, absent)                                                               \
+    if (name##_direct && part_length % 16 != 0)                                          \
+        am_fill_along(name##_tile, name##_p, AM_F32, name##_at + name##_near * 16, 1,    \
+                      part_length % 16, absent);
 #define FILL(slot, name, absent)                                                         \
     if (name##_skip)                                                                     \
         am_fill_along(name##_tile + (block_at - tile_at), name##_p, name##_type,         \
                       name##_at + block_at * 16 * name##_step, name##_step,              \
                       min(part_length, block_end * 16) - block_at * 16, absent);
-#define DRAIN(slot, name, e)                                                             \
+#define MIX(slot, name)                                                                  \
     if (name##_type != AM_ABSENT)                                                        \
-        am_drain_along(name##_tile, name##_p, name##_type,                               \
-                       name##_at + block_at * 16 * name##_step, name##_step,             \
-                       min(part_length, block_end * 16) - block_at * 16,                 \
-                       args.accumulate >> slot & 1);
+        am_add_along(z_tile + (block_at - tile_at), name##_p, name##_type,               \
+                     name##_at + block_at * 16 * name##_step, name##_step,               \
+                     min(part_length, block_end * 16) - block_at * 16);
+#define TURN_SIGN (scale < 0.0f)
+#define DRAIN(slot, name, e)                                                             \
+    if (name##_type != AM_ABSENT && name##_near < block_end) {                           \
+        const int drain_from = max(block_at, name##_near);                               \
+        am_drain_along(name##_tile + (drain_from - block_at), name##_p, name##_type,     \
+                       name##_at + drain_from * 16 * name##_step, name##_step,           \
+                       min(part_length, block_end * 16) - drain_from * 16,               \
+                       args.accumulate >> slot & 1);                                     \
+    }
 #define ROW_WRITER true
 #define ROW_LOAD(p, type, near, at) am_load1(p, type, at)
 #define ROW_STORE(p, type, near, at, v) am_store1(p, type, at, v)
@@ -166,6 +201,7 @@
     const int col_rel = min(col_ahead, fold_length - 1);
 #define MASK(v, absent) (col_full ? (v) : (absent))
 #define NEAR_ROWS(slot) false
+#define AHEAD(slot, name, absent)
 #define DRAIN(slot, name, e)
 #define ROW_WRITER (this_lane == 0 && row_live)
 #define ROW_LOAD(p, type, near, at) am_load1(p, type, at)

@@ -58,28 +58,53 @@
 #define STEP(op, name, e) name##_b = op##_OP(name##_b, (e));
 #define POISONED(e) am_sel(am_lane(bad) > 0.0f, LIT(AM_NAN), (e))
 #if AM_LANES == 16
-#define PRESENT(slot, name, absent) +(name##_type != AM_ABSENT)
-/* An absent tensor is one lane that is read again and again. */
+/* The first `near` turns are read, or written, where they lie; skip: there is a tile to be filled. */
+#define NEAR_IN(slot, name, absent)                                                      \
+    const bool name##_direct = DIRECT(name) && !(slot == 0 && is_mixed);                 \
+    const int name##_near = name##_direct ? part_length / 16 : 0;                        \
+    const int name##_skip = name##_type != AM_ABSENT && !name##_direct;
+#define NEAR_OUT(slot, name, e)                                                          \
+    const int name##_near =                                                              \
+        DIRECT(name) && !(args.accumulate >> slot & 1) ? part_length / 16 : 0;
+#define SKIPPED(slot, name, absent) +name##_skip
+/* Without a tile one lane is read again and again: `absent`, or what is left of a row. */
 #define TILE(slot, name, absent)                                                         \
     __local float16 *const name##_tile = area + area_used;                               \
-    const int name##_skip = name##_type != AM_ABSENT;                                    \
     area_used += name##_skip ? (is_resident ? row_turns : block_turns) : 1;              \
-    if (!name##_skip) name##_tile[0] = LIT(absent);
+    if (name##_type == AM_ABSENT) name##_tile[0] = LIT(absent);
 #define TILE_OUT(slot, name, e)                                                          \
     __local float16 *const name##_tile = area + area_used;                               \
     area_used += block_turns;
+#define LINE_IN(slot, name, absent)                                                      \
+    __global const float *const name##_line = LINE(name);                                \
+    TAIL(name, absent)
+#define LINE_OUT(slot, name, e)                                                          \
+    __global float *const name##_line = LINE(name);                                      \
+    const bool name##_past = hints.z && ((size_t)name##_line & 63) == 0;
 #define FOR_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += block_turns)
 #define BLOCK                                                                            \
     const int block_end = min(block_at + block_turns, part_turns);                       \
     const int tile_at = is_resident ? 0 : block_at;                                      \
     if (!is_filled) {                                                                    \
         ROW_IN(FILL)                                                                     \
+        MIX_ALL                                                                          \
     }
 #define BLOCKS_END is_filled = is_resident;
 #define FOR_TURNS(t) for (int t = block_at; t < block_end; t++)
 #define ONLINE_BLOCKS FOR_BLOCKS
-#define GET(slot, name, absent) const real name = name##_tile[(turn_at - tile_at) * name##_skip];
-#define PUT(slot, name, e) name##_tile[turn_at - block_at] = POISONED(e);
+#define GET(slot, name, absent)                                                          \
+    const real name = turn_at < name##_near ? vload16((size_t)turn_at, name##_line)      \
+                                            : name##_tile[(turn_at - tile_at) * name##_skip];
+#define PUT(slot, name, e)                                                               \
+    {                                                                                    \
+        const real put_value = POISONED(e);                                              \
+        if (turn_at < name##_near && name##_past)                                        \
+            am_write_past(put_value, name##_line + 16 * turn_at);                        \
+        else if (turn_at < name##_near)                                                  \
+            vstore16(put_value, (size_t)turn_at, name##_line);                           \
+        else                                                                             \
+            name##_tile[turn_at - block_at] = put_value;                                 \
+    }
 #define KEEP_AT(name, e) keep_##name,
 #define KEEP_PUT(name, e) \
     const real name = (e); if (is_kept) keep_area[keep_##name * row_turns + turn_at] = name;

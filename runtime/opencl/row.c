@@ -79,6 +79,24 @@ static uint32_t rows_in_turn(const am_backend_device *device, const am_row_args 
     return turns > 1 ? (uint32_t)turns : 1;
 }
 
+/* Results of this size are not looked for in the caches afterwards; rows of smaller tensors are still
+ * there. */
+#define PAST_BYTES ((int64_t)12 << 20)
+#define CACHED_BYTES ((int64_t)1 << 20)
+/* Columns of a row that fits the second cache beside the one before; how far ahead memory is asked
+ * for, at least. */
+#define AHEAD_MOST 65536
+#define AHEAD_LEAST 4096
+
+/* hints of cl/row.cl. */
+static void cache_hints(const am_row_launch *launch, cl_int4 *hints) {
+    const am_row_args *args = &launch->args;
+    const int64_t bytes = (int64_t)launch->rows * args->n * 4;
+    if (bytes >= CACHED_BYTES && args->n <= AHEAD_MOST)
+        hints->s[1] = args->n < AHEAD_LEAST ? AHEAD_LEAST / args->n : 1;
+    hints->s[2] = bytes >= PAST_BYTES;
+}
+
 static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *launch,
                               am_row_args *args, plan *out) {
     const am_backend_device *device = stream->device;
@@ -88,7 +106,8 @@ static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *la
     const uint64_t turns = across ? (uint64_t)args->part_len : ((uint64_t)args->part_len + 15) / 16;
     uint64_t area = device->local_bytes / 8 * 7 / LANE_BYTES, inputs = 0;
     anymax_status status;
-    cl_int area_lanes, code;
+    cl_int4 hints = {{0}};
+    cl_int code;
     int s;
     out->variant = across ? AM_CL_ACROSS : AM_CL_ALONG;
     status = am_cl_kernel(stream, launch->program, out->variant, &out->kernel, &out->items);
@@ -105,10 +124,11 @@ static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *la
         args->stages |= AM_STAGE_ONLINE;
     args->lanes = (int32_t)rows_in_turn(device, args, rows_a_turn);
     out->rows_a_group = rows_a_turn * (uint32_t)args->lanes;
-    area_lanes = (cl_int)area;
+    hints.s[0] = (cl_int)area;
+    if (!across) cache_hints(launch, &hints);
     code = device->api->clSetKernelArg(out->kernel, 2, (size_t)area * LANE_BYTES, NULL);
     if (code == CL_SUCCESS)
-        code = device->api->clSetKernelArg(out->kernel, 3, sizeof area_lanes, &area_lanes);
+        code = device->api->clSetKernelArg(out->kernel, 3, sizeof hints, &hints);
     return am_cl_status(code, program->name);
 }
 
