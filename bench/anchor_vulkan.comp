@@ -1,4 +1,4 @@
-/* Copy and read of a Vulkan device, and a kernel that does nothing.
+/* Copy (to = from) and read of a Vulkan device, and a kernel that does nothing.
  *
  * A group takes 64 KiB. On processors it is one sub-group that walks along them an element at a time,
  * as a row's kernel does there (lavapipe pays for each load and store, whatever its width); elsewhere an

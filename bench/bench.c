@@ -7,7 +7,7 @@
 /* As popt has them. */
 typedef struct bench_texts {
     char *threads, *seconds;
-    int full;
+    int full, latency, scaling;
 } bench_texts;
 
 /* 0, or the exit code after a message. */
@@ -30,6 +30,13 @@ static int check_options(bench_options *o, const bench_texts *texts) {
                          o->direction);
     if (texts->threads && !cmd_parse_int(texts->threads, 1, 4096, &threads))
         return cmd_usage("bench", "--threads is a number from 1 to 4096, not '%s'", texts->threads);
+    if (texts->latency && texts->scaling)
+        return cmd_usage("bench", "--latency and --scaling do not go together");
+    if ((texts->latency || texts->scaling) && (o->shape || o->dtype || o->direction))
+        return cmd_usage("bench", "--latency and --scaling have shapes, type and direction of "
+                                  "their own");
+    if (o->svg && !texts->scaling) return cmd_usage("bench", "--svg is the picture of --scaling");
+    if (o->json && texts->scaling) return cmd_usage("bench", "--scaling writes no JSON");
     o->threads = (uint32_t)threads;
     o->full = texts->full != 0;
     o->seconds = texts->seconds ? strtod(texts->seconds, &end) : 0.3;
@@ -46,6 +53,11 @@ int cmd_bench(int argc, const char **argv) {
         "the\n"
         "same process, in turn with the operation. Every case is checked against double precision\n"
         "before it is timed. Without --device: ANYMAX_DEVICE, else the CPU.\n\n"
+        "--latency measures the first call of the process, and a call of softmax on a row of 64 "
+        "beside\n"
+        "a launch of an empty kernel. --scaling measures time against the number of elements, "
+        "from\n"
+        "1e3 to 1e7 (--full: 1e8, which takes 4 GB), on the CPU with one thread and with two.\n\n"
         "--threads counts for the CPU device alone. Drivers that run on the processor have "
         "variables\n"
         "of their own: POCL_MAX_PTHREAD_COUNT=1 (PoCL), LP_NUM_THREADS=1 (lavapipe).\n",
@@ -53,7 +65,9 @@ int cmd_bench(int argc, const char **argv) {
         "  anymax bench softmax --device cpu --device vulkan:0 --shape 4096x4096 --shape "
         "8x1048576\n"
         "  anymax bench cross_entropy --threads 1 --direction both --shape 4096x32000\n"
-        "  anymax bench --threads 1 --dtype f16 --direction backward --json results.json\n"};
+        "  anymax bench --threads 1 --dtype f16 --direction backward --json results.json\n"
+        "  anymax bench --latency --device all\n"
+        "  anymax bench --scaling softmax --svg scaling.svg\n"};
     bench_options o = {0};
     bench_texts texts = {0};
     const anymax_op_info *op = NULL;
@@ -69,6 +83,10 @@ int cmd_bench(int argc, const char **argv) {
          "forward or backward (default: each of them), or both as one", "WAY"},
         {"full", 0, POPT_ARG_NONE, &texts.full, 0,
          "Rows of 64 to 1,048,576, sizes of vocabularies, all types: minutes an operation", NULL},
+        {"latency", 0, POPT_ARG_NONE, &texts.latency, 0, "Cost of a first and of a tiny call",
+         NULL},
+        {"scaling", 0, POPT_ARG_NONE, &texts.scaling, 0, "Time against rows and row length", NULL},
+        {"svg", 0, POPT_ARG_STRING, &o.svg, 0, "Picture of --scaling", "FILE"},
         {"threads", 'n', POPT_ARG_STRING, &texts.threads, 0, "Threads of the CPU device", "N"},
         {"seconds", 0, POPT_ARG_STRING, &texts.seconds, 0, "Time for each measurement, default 0.3",
          "S"},
@@ -83,14 +101,19 @@ int cmd_bench(int argc, const char **argv) {
     code = CMD_FAILED;
     if (name && poptPeekArg(context))
         code = cmd_usage("bench", "one operation at most, not also '%s'", poptPeekArg(context));
+    else if (name && texts.latency)
+        code = cmd_usage("bench", "--latency takes no operation, not '%s'", name);
     else if (!name || (op = call_find_op(name)) != NULL)
-        code = bench_measure(&o, op);
+        code = texts.latency   ? bench_latency(&o)
+               : texts.scaling ? bench_scaling(&o, op)
+                               : bench_measure(&o, op);
 done:
     cmd_free_args(o.device);
     cmd_free_args(o.shape);
     cmd_free_args(o.dtype);
     cmd_free_text(o.direction);
     cmd_free_text(o.json);
+    cmd_free_text(o.svg);
     cmd_free_text(texts.threads);
     cmd_free_text(texts.seconds);
     poptFreeContext(context);

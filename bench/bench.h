@@ -40,6 +40,14 @@ typedef struct bench_result {
     double share_best;  /* a quarter of the rounds were better */
 } bench_result;
 
+typedef struct bench_latency_result {
+    char device[32];
+    double first_ns; /* from opening the device to the first result */
+    timing call;     /* of a tiny input */
+    double empty_ns; /* launch of an empty kernel; 0: the device has no launches */
+    double ratio;    /* call / empty, the median over the rounds */
+} bench_latency_result;
+
 /* What was asked for. */
 typedef struct bench_options {
     char **device, **shape, **dtype;
@@ -83,6 +91,8 @@ int bench_latency(const bench_options *options);
 int bench_scaling(const bench_options *options, const anymax_op_info *op);
 
 void bench_print_table(const bench_result *results, size_t count);
+/* To a file, or to stdout if it is "-"; false after a message. */
 bool bench_write_json(const char *path, const bench_result *results, size_t count);
+bool bench_write_latency(const char *path, const bench_latency_result *results, size_t count);
 
 #endif

@@ -45,10 +45,9 @@ void bench_shape_text(char *text, size_t size, uint32_t rank, const int64_t *sha
  * vocabularies too. */
 const char *bench_standard_shape(const anymax_op_info *op, size_t index, bool full) {
     static const char *const rows[] = {"65536x64", "4096x4096", "8x1000000", NULL};
-    static const char *const all_rows[] = {"65536x64",   "16384x512",  "4096x4096",
-                                           "512x32768",  "128x131072", "16x1048576",
-                                           "4096x32000", "512x128256", "64x512",
-                                           NULL};
+    static const char *const all_rows[] = {"65536x64",   "16384x512",  "4096x4096",  "512x32768",
+                                           "128x131072", "16x1048576", "4096x32000", "512x128256",
+                                           "64x512",     NULL};
     static const char *const pairs[] = {"1024x128", NULL};
     bool any_rank = op->inputs[0].shape && strstr(op->inputs[0].shape, "...");
     return !any_rank ? pairs[index] : full ? all_rows[index] : rows[index];

@@ -34,16 +34,14 @@ static cJSON *json_case(const bench_result *r) {
     return c;
 }
 
-bool bench_write_json(const char *path, const bench_result *results, size_t count) {
-    cJSON *all = cJSON_CreateObject(), *cases = cJSON_CreateArray();
+static bool write_cases(const char *path, cJSON *cases) {
+    cJSON *all = cJSON_CreateObject();
     unsigned v = (unsigned)anymax_version();
     char version[32], *text;
     bool to_stdout = strcmp(path, "-") == 0, good;
     FILE *file;
-    size_t i;
     snprintf(version, sizeof version, "%u.%u.%u", v / 1000000, v / 1000 % 1000, v % 1000);
     cJSON_AddStringToObject(all, "version", version);
-    for (i = 0; i < count; i++) cJSON_AddItemToArray(cases, json_case(&results[i]));
     cJSON_AddItemToObject(all, "cases", cases);
     text = cJSON_Print(all);
     cJSON_Delete(all);
@@ -53,4 +51,30 @@ bool bench_write_json(const char *path, const bench_result *results, size_t coun
     if (!good) cmd_error("%s cannot be written: %s", path, text ? strerror(errno) : "no memory");
     cJSON_free(text);
     return good;
+}
+
+bool bench_write_json(const char *path, const bench_result *results, size_t count) {
+    cJSON *cases = cJSON_CreateArray();
+    size_t i;
+    for (i = 0; i < count; i++) cJSON_AddItemToArray(cases, json_case(&results[i]));
+    return write_cases(path, cases);
+}
+
+bool bench_write_latency(const char *path, const bench_latency_result *results, size_t count) {
+    cJSON *cases = cJSON_CreateArray();
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const bench_latency_result *r = &results[i];
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "device", r->device);
+        cJSON_AddNumberToObject(c, "first_ns", r->first_ns);
+        cJSON_AddNumberToObject(c, "call_ns", r->call.median_ns);
+        cJSON_AddNumberToObject(c, "call_quartile_ns", r->call.quartile_ns);
+        if (r->empty_ns > 0) {
+            cJSON_AddNumberToObject(c, "empty_ns", r->empty_ns);
+            cJSON_AddNumberToObject(c, "ratio", r->ratio);
+        }
+        cJSON_AddItemToArray(cases, c);
+    }
+    return write_cases(path, cases);
 }

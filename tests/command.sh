@@ -298,6 +298,18 @@ grep -q '"median_ns"' "$work/bench.json" || complain "bench --json wrote no case
 accepts '^cross_entropy .*both .* copy ' bench cross_entropy --seconds 0.001 --shape 4x7 --direction both
 accepts '^cross_entropy .*forward .* read ' bench cross_entropy --seconds 0.001 --shape 4x64 --threads 2 \
     --direction forward
+accepts '^cpu .* [0-9.]* us' bench --latency --seconds 0.001
+accepts '"call_ns"' bench --latency --seconds 0.001 --json -
+accepts '^cpu, 2 threads, longer row .*slope' bench --scaling softmax --seconds 0.0001 --svg "$work/s.svg"
+checks=$((checks + 1))
+[ "$(grep -c '<polyline' "$work/s.svg")" -eq 6 ] && tail -n 1 "$work/s.svg" | grep -q '^</svg>$' ||
+    complain "bench --scaling drew no six lines"
+refuses 2 'do not go together' bench --latency --scaling
+refuses 2 'of their own' bench --latency --shape 4x7
+refuses 2 'picture of --scaling' bench softmax --svg "$work/s.svg"
+refuses 2 'takes no operation' bench --latency softmax
+refuses 1 'cannot be written' bench --scaling logsumexp --threads 1 --seconds 0.0001 \
+    --svg "$work/absent/s.svg"
 refuses 2 'sizes with an x' bench softmax --shape 4by7
 refuses 2 'sizes with an x' bench softmax --shape 0x7
 refuses 2 'number from 1' bench softmax --threads many
