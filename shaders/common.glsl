@@ -23,6 +23,12 @@ layout(local_size_x_id = 0) in;
 layout(set = 0, binding = 1) buffer am_words_block { uint v[]; } am_words[AM_BINDINGS];
 #if FULL
 layout(set = 0, binding = 1) buffer am_halves_block { uint16_t v[]; } am_halves[AM_BINDINGS];
+/* All of the memory that the first storage bindings lie in, four elements a texel. Not an array:
+ * for its index, constant or not, compilers ask for more than Vulkan guarantees. */
+layout(set = 0, binding = 2) uniform usamplerBuffer am_quads_0;
+layout(set = 0, binding = 3) uniform usamplerBuffer am_quads_1;
+layout(set = 0, binding = 4) uniform usamplerBuffer am_quads_2;
+layout(set = 0, binding = 5) uniform usamplerBuffer am_quads_3;
 #endif
 
 /* 4 bits a slot: element type, and number of the binding. */
@@ -112,6 +118,24 @@ float am_from_any(uint type, uint bits) {
             return am_from_any(type, (word >> AM_ANY_SHIFT(type, i)) & AM_ANY_MASK(type)); \
         }                                                                      \
         return am_from_16(AM_TYPE_##s, AM_HALF_AT(s, i));                      \
+    }
+
+#if FULL
+uvec4 am_fetch(uint binding, int i) {
+    if (binding == 0u) return texelFetch(am_quads_0, i);
+    if (binding == 1u) return texelFetch(am_quads_1, i);
+    if (binding == 2u) return texelFetch(am_quads_2, i);
+    return texelFetch(am_quads_3, i);
+}
+#endif
+
+/* Four elements of slot s at once. */
+#define AM_LOAD_QUAD(s, name)                                                  \
+    vec4 am_load_quad_##name(int i) {                                          \
+        const uvec4 w = am_fetch(AM_BIND_##s, i);                              \
+        if (AM_TYPE_##s == AM_F32) return uintBitsToFloat(w);                  \
+        return vec4(am_from_16(AM_TYPE_##s, w.x), am_from_16(AM_TYPE_##s, w.y), \
+                    am_from_16(AM_TYPE_##s, w.z), am_from_16(AM_TYPE_##s, w.w)); \
     }
 
 #define AM_STORE(s, name)                                                      \

@@ -18,7 +18,11 @@ const int AM_RMAX = max(AM_R1, max(AM_R2, AM_R3));
 #include "row_reduce.glsl"
 
 /* ---- tensors by name */
+#if FULL
+#define AM_DEF_IN(s, n, absent) AM_LOAD(s, n) AM_LOAD_QUAD(s, n)
+#else
 #define AM_DEF_IN(s, n, absent) AM_LOAD(s, n)
+#endif
 #define AM_DEF_PARAM(s, i, n) AM_LOAD(s, n)
 #define AM_DEF_INDEX(s, n) AM_LOAD_INDEX(s, n)
 #define AM_DEF_OUT(s, n, e) AM_STORE(s, n)
@@ -54,22 +58,52 @@ int am_row_at(ivec3 place, ivec4 t, int s2) {
     const int n##_step = args.tensor[s].y;                                       \
     const int n##_base = AM_ROW_AT(s) + am_shift * n##_step;
 #define AM_ARRAY(s, n, absent) float n##_k[UNROLL];
+/* Column am_u of a lane in one turn. */
+#define AM_COLUMN                                                                \
+    (((am_block * (UNROLL / EACH) + am_u / EACH) * am_lanes + am_lane) * EACH + am_u % EACH)
+/* No column beyond the last one is loaded. */
+#define AM_NEAR (EVEN ? AM_COLUMN : min(AM_COLUMN, am_length - 1))
+#if FULL
+#define AM_QUAD(s) ((QUADS >> s & 1) != 0)
+#else
+#define AM_QUAD(s) false
+#endif
 #define AM_READ(s, n, absent)                                                    \
-    n##_k[am_u] = absent;                                                        \
-    if (AM_TYPE_##s != AM_ABSENT) n##_k[am_u] = am_load_##n(n##_base + am_c * n##_step);
+    if (!AM_QUAD(s)) n##_k[am_u] = absent;                                       \
+    if (AM_TYPE_##s != AM_ABSENT && !AM_QUAD(s))                                 \
+        n##_k[am_u] = am_load_##n(n##_base + am_c * n##_step);
+#define AM_READ_QUAD(s, n, absent)                                               \
+    if (AM_QUAD(s)) {                                                            \
+        const int am_at = n##_base + args.quads[AM_BIND_##s & 3];            \
+        const vec4 am_v = am_load_quad_##n((am_at + am_c) >> 2);                 \
+        n##_k[am_u] = am_v.x;                                                    \
+        n##_k[am_u + 1] = am_v.y;                                                \
+        n##_k[am_u + 2] = am_v.z;                                                \
+        n##_k[am_u + 3] = am_v.w;                                                \
+    }
+#if FULL
+#define AM_READ_QUADS                                                            \
+    [[unroll]] for (int am_q = 0; am_q < UNROLL / 4; am_q++) {                   \
+        const int am_u = 4 * am_q, am_c = AM_NEAR;                               \
+        ROW_IN(AM_READ_QUAD)                                                     \
+    }
+#else
+#define AM_READ_QUADS
+#endif
 #define AM_READ_BLOCK                                                            \
     [[unroll]] for (int am_u = 0; am_u < UNROLL; am_u++) {                       \
-        const int am_c = min((am_block * UNROLL + am_u) * am_lanes + am_lane, am_length - 1); \
+        const int am_c = AM_NEAR;                                                \
         ROW_IN(AM_READ)                                                          \
-    }
+    }                                                                            \
+    AM_READ_QUADS
 #define AM_GET(s, n, absent) const real n = am_sel(am_inside, n##_k[am_u], absent);
 #define AM_KEPT(n, e) const real n = (e);
 #define AM_BLOCKS for (int am_block = 0; am_block < am_blocks; am_block++)
 /* BODY sees the inputs, col, and what ROW_LET derives from them. */
 #define AM_COLUMNS(BODY)                                                         \
     [[unroll]] for (int am_u = 0; am_u < UNROLL; am_u++) {                       \
-        const int am_c = (am_block * UNROLL + am_u) * am_lanes + am_lane;        \
-        const bool am_inside = am_c < am_length;                                 \
+        const int am_c = AM_COLUMN;                                              \
+        const bool am_inside = EVEN || am_c < am_length;                         \
         const int col = am_inside ? am_first + am_c : -1;                        \
         ROW_IN(AM_GET) ROW_LET BODY                                              \
     }
@@ -135,8 +169,8 @@ void main() {
     const int am_apart = am_across ? am_held : 1;
     const int am_lid_first = am_across ? am_slot : am_lid - am_lane;
     const int am_wanted = args.row0 + int(gl_WorkGroupID.x) * am_held + am_slot;
-    const bool am_live = am_wanted < args.rows, am_writes = am_live && am_lane == 0;
-    const int am_row = min(am_wanted, args.rows - 1);
+    const bool am_live = EVEN || am_wanted < args.rows, am_writes = am_live && am_lane == 0;
+    const int am_row = EVEN ? am_wanted : min(am_wanted, args.rows - 1);
     const ivec3 am_place = DIMS == 1 ? ivec3(am_row, 0, 0)
                                      : ivec3(am_row % args.d0, am_row / args.d0 % args.d1,
                                              am_row / args.d0 / args.d1);

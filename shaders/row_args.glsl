@@ -10,6 +10,7 @@ layout(std140, set = 0, binding = 0) uniform am_row_args {
     uvec4 types_binds;
     ivec4 tensor[16]; /* offset, step, s0, s1 */
     ivec4 s2[4];
+    ivec4 quads; /* by binding: element of am_quads_n that the binding begins at */
 } args;
 
 layout(constant_id = 5) const int STAGES = 0x407;  /* args.stages */
@@ -19,6 +20,9 @@ layout(constant_id = 8) const bool CHIP = false;   /* UNROLL covers the row: inp
 layout(constant_id = 9) const int REDUCE = 1; /* 0: a lane a row, 1: tree, 2: sub-groups, 3: one */
 layout(constant_id = 10) const int DIMS = 3;       /* 1: row r is at r * s0, 3: in 3 dimensions */
 layout(constant_id = 11) const int LIST = 0;       /* candidates that a lane can hold; 0: no list */
+layout(constant_id = 12) const int EACH = 1;       /* neighbouring columns of a lane: 1 or 4 */
+layout(constant_id = 13) const int QUADS = 0;      /* bit s: slot s is loaded by fours */
+layout(constant_id = 14) const bool EVEN = false;  /* no turn has lanes without columns */
 
 #define ELEMENTS_1 ((STAGES & 1) != 0)
 #define ELEMENTS_2 ((STAGES & 2) != 0)

@@ -147,6 +147,7 @@ static void set_capabilities(am_backend_device *dev) {
     dev->full = buffers >= 8 && dev->facts.storage16 && dev->facts.subgroup_reduce &&
                 !p->no_storage16 && !p->no_subgroups;
     dev->bindings = dev->full ? 8 : buffers < 4 ? buffers : 4;
+    dev->quads = dev->full && dev->cpu_shape;
     dev->size_control =
         dev->full && dev->facts.full_subgroups && dev->subgroup == dev->facts.subgroup;
     /* With no sub-groups to go by, a processor still has vectors. */

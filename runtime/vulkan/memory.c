@@ -209,6 +209,30 @@ static anymax_status bind(am_backend_device *dev, am_vk_use use, am_memory *m) {
     return ANYMAX_OK;
 }
 
+/* Where rows are loaded as texels, tensors have views; a stream has one in any case, for the
+ * descriptors that a module has and no launch looks at. */
+static bool has_quads(const am_backend_device *dev, am_vk_use use) {
+    return use == AM_VK_UPLOAD ? dev->full : use == AM_VK_DEVICE && dev->quads;
+}
+
+/* Integers, so that no bit of a float is lost on the way. */
+static VkResult view_quads(am_backend_device *dev, am_vk_use use, am_memory *m) {
+    static const VkFormat formats[2] = {VK_FORMAT_R32G32B32A32_UINT, VK_FORMAT_R16G16B16A16_UINT};
+    VkResult result = VK_SUCCESS;
+    for (int i = 0; has_quads(dev, use) && i < 2 && result == VK_SUCCESS; i++) {
+        const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+                                             .buffer = m->buffer,
+                                             .format = formats[i],
+                                             .range = use == AM_VK_UPLOAD ? 16 : m->size_bytes};
+        if (info.range / (i ? 8 : 16) > dev->facts.properties.limits.maxTexelBufferElements)
+            continue;
+        result = am_vk_strikes(dev, AM_FAULT_OOM);
+        if (result == VK_SUCCESS)
+            result = dev->vkCreateBufferView(dev->device, &info, NULL, &m->quads[i]);
+    }
+    return result;
+}
+
 anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t size_bytes,
                                   am_memory **out_memory) {
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -230,6 +254,7 @@ anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t 
     info.size = m->size_bytes;
     info.usage |= VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     if (use == AM_VK_UPLOAD) info.usage |= VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
+    if (has_quads(dev, use)) info.usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
     am_mutex_lock(&dev->memory_lock);
     status = use == AM_VK_DEVICE ? account(dev, m->size_bytes, &m->accounted) : ANYMAX_OK;
     if (status == ANYMAX_OK) {
@@ -240,6 +265,10 @@ anymax_status am_vk_memory_create(am_backend_device *dev, am_vk_use use, size_t 
             result == VK_SUCCESS ? bind(dev, use, m) : am_vk_fail(dev, result, "vkCreateBuffer");
     }
     am_mutex_unlock(&dev->memory_lock);
+    if (status == ANYMAX_OK) {
+        result = view_quads(dev, use, m);
+        if (result != VK_SUCCESS) status = am_vk_fail(dev, result, "vkCreateBufferView");
+    }
     if (status != ANYMAX_OK) {
         am_vk_memory_destroy(dev, m);
         return status;
@@ -276,6 +305,8 @@ static void release_range(am_backend_device *dev, am_memory *m) {
 
 void am_vk_memory_destroy(am_backend_device *dev, am_memory *memory) {
     if (!memory) return;
+    for (int i = 0; i < 2; i++)
+        if (memory->quads[i]) dev->vkDestroyBufferView(dev->device, memory->quads[i], NULL);
     if (memory->buffer) dev->vkDestroyBuffer(dev->device, memory->buffer, NULL);
     am_mutex_lock(&dev->memory_lock);
     if (memory->block) release_range(dev, memory);

@@ -176,7 +176,7 @@ static anymax_status cache_open(am_backend_device *dev) {
 /* ---------------------------------------------------------------- pipelines */
 
 static anymax_status layouts_open(am_backend_device *dev) {
-    VkDescriptorSetLayoutBinding bindings[2] = {
+    VkDescriptorSetLayoutBinding bindings[2 + AM_VK_QUADS] = {
         {.binding = 0,
          .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
          .descriptorCount = 1,
@@ -187,12 +187,18 @@ static anymax_status layouts_open(am_backend_device *dev) {
          .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT}};
     VkDescriptorSetLayoutCreateInfo set = {.sType =
                                                VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                           .bindingCount = 2,
+                                           .bindingCount = dev->full ? 2 + AM_VK_QUADS : 2,
                                            .pBindings = bindings};
     VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                          .setLayoutCount = 1,
                                          .pSetLayouts = &dev->set_layout};
     VkResult result = am_vk_strikes(dev, AM_FAULT_OOM);
+    for (uint32_t i = 0; i < AM_VK_QUADS; i++) /* only modules of the full flavour have them */
+        bindings[2 + i] = (VkDescriptorSetLayoutBinding){
+            .binding = 2 + i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
     if (result == VK_SUCCESS)
         result = dev->vkCreateDescriptorSetLayout(dev->device, &set, NULL, &dev->set_layout);
     if (result != VK_SUCCESS) return am_vk_fail(dev, result, "vkCreateDescriptorSetLayout");

@@ -1,5 +1,5 @@
 /* Launches of the kernel `row`: shape, pipeline, and as many dispatches as the limits ask for. */
-#include "vk.h"
+#include "stream.h"
 #include "work.h"
 
 #include <string.h>
@@ -32,6 +32,47 @@ static void make_key(const am_backend_device *dev, const am_row_launch *launch,
     key->spec[9] = s->reduce;
     key->spec[10] = s->dims;
     key->spec[11] = s->list;
+    key->spec[12] = s->each;
+    key->spec[14] = s->even && (uint32_t)(a->rows - a->row0) % (s->items / s->lanes) == 0;
+}
+
+/* What the shader sees: the block in shaders/row_args.glsl. */
+typedef struct row_block {
+    am_row_args args;
+    int32_t quads[AM_VK_QUADS];
+} row_block;
+
+static_assert(sizeof(row_block) <= AM_VK_ARGS_BYTES, "a dispatch's room in the ring");
+
+/* Every row of the slot begins with a texel, wherever its parts do. */
+static bool in_quads(const am_row_args *a, int slot, int64_t first) {
+    return a->tensor[slot].step == 1 && (a->part_len % 4 == 0 || a->parts_total == 1) &&
+           ((first + a->tensor[slot].offset) | a->tensor[slot].s0 | a->tensor[slot].s1 |
+            a->s2[slot]) %
+                   4 ==
+               0;
+}
+
+/* Slots that are loaded as texels: which changes no bit. Slots that share a binding see the same
+ * texels. */
+static void choose_quads(const am_backend_device *dev, const am_row_launch *launch, am_vk_key *key,
+                         am_vk_dispatch *d, int32_t *quads) {
+    const am_program *program = &am_program_table[launch->program];
+    if (!dev->quads || key->spec[12] != 4) return;
+    for (int s = 0; s < AM_SLOT_WORKSPACE; s++) {
+        const am_binding *b = &launch->binding[s];
+        const uint32_t type = am_nibble(launch->args.types, s), bytes = type == AM_F32 ? 4 : 2;
+        const uint32_t at = am_nibble(launch->args.binds, s);
+        VkBufferView view;
+        if (!b->memory || at >= AM_VK_QUADS || program->slot[s].role != AM_ROLE_IN) continue;
+        if (type != AM_F32 && type != AM_F16 && type != AM_BF16) continue;
+        view = b->memory->quads[bytes == 2];
+        if (!view || (d->quads[at] && d->quads[at] != view)) continue;
+        if (!in_quads(&launch->args, s, (int64_t)(b->offset_bytes / bytes))) continue;
+        d->quads[at] = view;
+        quads[at] = (int32_t)(b->offset_bytes / bytes);
+        key->spec[13] |= 1u << s;
+    }
 }
 
 /* Ranges by binding number: slots that share one have equal ranges. */
@@ -70,7 +111,7 @@ static bool nothing_to_do(const am_row_args *a) {
 
 /* Shape, bindings and pipeline of a launch. */
 static anymax_status make_ready(am_backend_device *dev, const am_row_launch *launch,
-                                am_vk_shape *shape, am_vk_dispatch *d) {
+                                am_vk_shape *shape, am_vk_dispatch *d, int32_t *quads) {
     const am_program *program = &am_program_table[launch->program];
     am_vk_key key;
     anymax_status status;
@@ -81,51 +122,54 @@ static anymax_status make_ready(am_backend_device *dev, const am_row_launch *lau
     make_key(dev, launch, shape, &key);
     memset(d, 0, sizeof *d);
     status = gather_bindings(dev, launch, d);
+    choose_quads(dev, launch, &key, d, quads);
     return status == ANYMAX_OK ? am_vk_pipeline_get(dev, &key, &d->pipeline) : status;
 }
 
 anymax_status am_vk_row_prepare(am_backend_stream *stream, const am_row_launch *launch) {
+    int32_t quads[AM_VK_QUADS];
     am_vk_shape shape;
     am_vk_dispatch d;
     if (nothing_to_do(&launch->args)) return ANYMAX_OK;
-    return make_ready(am_vk_stream_device(stream), launch, &shape, &d);
+    return make_ready(am_vk_stream_device(stream), launch, &shape, &d, quads);
 }
 
 anymax_status am_vk_row(am_backend_stream *stream, const am_row_launch *launch) {
     am_backend_device *dev = am_vk_stream_device(stream);
     const am_program *program = &am_program_table[launch->program];
     am_vk_dispatch d;
-    am_row_args a = launch->args;
+    row_block block = {.args = launch->args};
+    am_row_args *a = &block.args;
     am_vk_shape shape;
     int64_t held, most;
     anymax_status status;
-    if (nothing_to_do(&a)) return ANYMAX_OK;
-    status = make_ready(dev, launch, &shape, &d);
+    if (nothing_to_do(a)) return ANYMAX_OK;
+    status = make_ready(dev, launch, &shape, &d, block.quads);
     if (status != ANYMAX_OK) return status;
-    a.lanes = (int32_t)shape.lanes;
-    a.across = shape.across;
-    a.stages = shape.stages;
-    d.args = &a;
-    d.args_size = sizeof a;
+    a->lanes = (int32_t)shape.lanes;
+    a->across = shape.across;
+    a->stages = shape.stages;
+    d.args = &block;
+    d.args_size = sizeof block;
     d.groups[2] = 1;
     held = shape.items / shape.lanes;
     most = (int64_t)dev->max_groups * held;
     for (int32_t parts = launch->args.parts; parts > 0 && status == ANYMAX_OK;) {
         int32_t now = parts < (int32_t)dev->max_groups ? parts : (int32_t)dev->max_groups;
-        a.row0 = launch->args.row0;
-        while (a.row0 < launch->args.rows && status == ANYMAX_OK) {
-            int64_t rows = launch->args.rows - a.row0;
+        a->row0 = launch->args.row0;
+        while (a->row0 < launch->args.rows && status == ANYMAX_OK) {
+            int64_t rows = launch->args.rows - a->row0;
             if (rows > most) rows = most;
-            a.rows = (int32_t)(a.row0 + rows);
+            a->rows = (int32_t)(a->row0 + rows);
             d.groups[0] = (uint32_t)((rows + held - 1) / held);
             d.groups[1] = (uint32_t)now;
-            a.parts = now;
-            d.work = am_row_work(program, &a);
+            a->parts = now;
+            d.work = am_row_work(program, a);
             status = am_vk_dispatch_record(stream, &d);
             d.follows = true;
-            a.row0 = a.rows;
+            a->row0 = a->rows;
         }
-        skip_parts(program, &a, now);
+        skip_parts(program, a, now);
         parts -= now;
     }
     return status;

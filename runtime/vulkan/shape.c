@@ -148,6 +148,12 @@ static uint32_t list_room(const am_backend_device *dev, const am_program *progra
     return room >= LIST_LEAST ? power_below(at_most(room, LIST_MOST)) : 0;
 }
 
+/* All turns over `columns` of all parts are full. */
+static bool is_even(const am_row_args *a, uint32_t columns) {
+    return (uint32_t)a->n % columns == 0 &&
+           (a->parts_total == 1 || (uint32_t)a->part_len % columns == 0);
+}
+
 void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
                         const am_row_args *a, uint32_t rows, am_vk_shape *out) {
     const am_skeleton forced = dev->pretend.skeleton;
@@ -162,11 +168,11 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     s.across =
         forced == AM_SKELETON_ACROSS || (forced == AM_SKELETON_AUTO && rows_contiguous(program, a));
     layout(dev, length, rows, most, hold, &s);
-    each = (length + s.lanes - 1) / s.lanes;
-    s.unroll = register_class(at_most(each, hold));
     s.plain = dev->cpu_shape && forced == AM_SKELETON_AUTO &&
               (uint64_t)length * rows < PLAIN_ELEMENTS_CPU;
-    if (s.plain) s.unroll = 1;
+    s.each = dev->quads && !s.plain && !s.across ? 4 : 1;
+    each = (length + s.lanes * s.each - 1) / (s.lanes * s.each) * s.each;
+    s.unroll = s.plain ? 1 : register_class(at_most(each, hold));
     s.chip = s.unroll >= each && passes > 0 && forced != AM_SKELETON_STREAM && !s.plain;
     if (!s.chip) {
         s.unroll = at_most(s.unroll, dev->cpu_shape ? AM_VK_STREAM_UNROLL : GPU_STREAM_UNROLL);
@@ -182,6 +188,7 @@ void am_vk_choose_shape(const am_backend_device *dev, const am_program *program,
     else
         s.reduce = AM_VK_SUBGROUPS;
     s.list = list_room(dev, program, a, &s);
+    s.even = s.each == 4 && is_even(a, s.lanes * s.unroll);
     s.dims = (uint32_t)a->d0 >= rows && !s.plain ? 1 : 3;
     *out = s;
 }

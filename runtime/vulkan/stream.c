@@ -232,12 +232,13 @@ static VkDescriptorSet fill_set(am_backend_stream *stream, am_vk_batch *batch,
     uint32_t count = dev->full ? 8 : 4;
     VkDescriptorBufferInfo buffers[AM_VK_MAX_BINDINGS],
         spare = {.buffer = batch->up->buffer, .range = 16};
-    VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                  .dstSet = set,
-                                  .dstBinding = 1,
-                                  .descriptorCount = count,
-                                  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                  .pBufferInfo = buffers};
+    VkWriteDescriptorSet write[1 + AM_VK_QUADS] = {
+        {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+         .dstSet = set,
+         .dstBinding = 1,
+         .descriptorCount = count,
+         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+         .pBufferInfo = buffers}};
     for (uint32_t i = 0; i < count; i++) {
         const am_binding *b = &dispatch->binding[i];
         VkDeviceSize range, most;
@@ -251,7 +252,15 @@ static VkDescriptorSet fill_set(am_backend_stream *stream, am_vk_batch *batch,
             range = dev->facts.properties.limits.maxStorageBufferRange;
         buffers[i] = (VkDescriptorBufferInfo){b->memory->buffer, b->offset_bytes, range};
     }
-    dev->vkUpdateDescriptorSets(dev->device, 1, &write, 0, NULL);
+    for (uint32_t i = 0; i < AM_VK_QUADS; i++)
+        write[1 + i] = (VkWriteDescriptorSet){
+            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+            .dstSet = set,
+            .dstBinding = 2 + i,
+            .descriptorCount = 1,
+            .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
+            .pTexelBufferView = dispatch->quads[i] ? &dispatch->quads[i] : &batch->up->quads[0]};
+    dev->vkUpdateDescriptorSets(dev->device, dev->full ? 1 + AM_VK_QUADS : 1, write, 0, NULL);
     return set;
 }
 
@@ -337,13 +346,14 @@ static anymax_status pools_create(am_backend_stream *stream) {
     VkCommandPoolCreateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                         .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                         .queueFamilyIndex = dev->facts.family};
-    VkDescriptorPoolSize sizes[2] = {
+    VkDescriptorPoolSize sizes[3] = {
         {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, sets},
-        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * (dev->full ? 8u : 4u)}};
+        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * (dev->full ? 8u : 4u)},
+        {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, sets * AM_VK_QUADS}};
     VkDescriptorPoolCreateInfo descriptors = {.sType =
                                                   VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                               .maxSets = sets,
-                                              .poolSizeCount = 2,
+                                              .poolSizeCount = dev->full ? 3 : 2,
                                               .pPoolSizes = sizes};
     VkResult result = am_vk_strikes(dev, AM_FAULT_OOM);
     if (result == VK_SUCCESS)

@@ -12,8 +12,6 @@
 #define AM_VK_DOWN_BYTES ((size_t)1 << 20)
 #define AM_VK_RANGES 48 /* remembered between two barriers */
 
-static_assert(sizeof(am_row_args) <= AM_VK_ARGS_BYTES, "a dispatch's room in the ring");
-
 typedef struct am_vk_batch {
     VkCommandBuffer commands;
     VkFence fence;

@@ -26,6 +26,7 @@
 #define AM_VK_DEVICE_FUNCTIONS(F)                                                 \
     F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle)                    \
     F(vkCreateBuffer) F(vkDestroyBuffer) F(vkGetBufferMemoryRequirements)         \
+    F(vkCreateBufferView) F(vkDestroyBufferView)                                  \
     F(vkAllocateMemory) F(vkFreeMemory) F(vkBindBufferMemory) F(vkMapMemory)      \
     F(vkInvalidateMappedMemoryRanges)                                             \
     F(vkCreateDescriptorSetLayout) F(vkDestroyDescriptorSetLayout)                \
@@ -87,6 +88,9 @@ typedef struct am_vk_block am_vk_block;
 
 struct am_memory {
     VkBuffer buffer;
+    /* All of it as texels of four elements of 4 and of 2 bytes; VK_NULL_HANDLE where there are more
+     * than a device takes, or none are wanted. */
+    VkBufferView quads[2];
     am_vk_block *block;
     VkDeviceSize block_offset, block_size; /* the range taken of the block */
     size_t size_bytes;                     /* of the buffer, a multiple of 16 */
@@ -98,7 +102,7 @@ struct am_memory {
 
 typedef enum am_vk_use { AM_VK_DEVICE, AM_VK_UPLOAD, AM_VK_DOWNLOAD } am_vk_use;
 
-#define AM_VK_SPECS 12 /* specialisation constants; see shaders/row_args.glsl and product.comp */
+#define AM_VK_SPECS 15 /* specialisation constants; see shaders/row_args.glsl and product.comp */
 
 typedef struct am_vk_key {
     uint32_t module; /* index in am_spirv_modules */
@@ -127,6 +131,8 @@ struct am_backend_device {
     bool size_control; /* facts.full_subgroups, unless pretended away */
     bool full;         /* modules with 8 bindings, 16-bit storage and sub-groups */
     bool cpu_shape;
+    bool quads; /* rows are loaded as texels of four elements where they lie so: drivers for
+                   processors load each lane of a storage buffer in a loop of its own */
     uint32_t bindings, max_groups, max_items, shared_bytes, subgroup, trips, cores;
     VkDeviceSize range_bytes;
 
@@ -173,6 +179,7 @@ bool am_vk_cache_fits(const VkPhysicalDeviceProperties *properties, const void *
 
 /* Streams: stream.c records and submits; transfer.c and row.c, product.c use it. */
 #define AM_VK_MAX_BINDINGS 8
+#define AM_VK_QUADS 4
 
 typedef struct am_vk_dispatch {
     VkPipeline pipeline;
@@ -182,7 +189,8 @@ typedef struct am_vk_dispatch {
     uint32_t groups[3];
     /* Ranges of the binding numbers; memory NULL: unused. */
     am_binding binding[AM_VK_MAX_BINDINGS];
-    bool follows; /* continues the dispatch before, with the same bindings */
+    VkBufferView quads[AM_VK_QUADS]; /* of the first ones; VK_NULL_HANDLE: not loaded as texels */
+    bool follows;                    /* continues the dispatch before, with the same bindings */
 } am_vk_dispatch;
 
 anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispatch *dispatch);
@@ -219,7 +227,9 @@ typedef struct am_vk_shape {
     uint32_t items;  /* of a group */
     uint32_t lanes;  /* of a row */
     uint32_t unroll; /* columns of a lane in one turn of a loop */
+    uint32_t each;   /* of which so many are neighbours: 1 or 4 */
     bool across, chip;
+    bool even;       /* every lane has all of its columns in every turn */
     bool plain;      /* float types are read from the arguments: one pipeline for all of them */
     uint32_t reduce; /* AM_VK_ALONE ... */
     uint32_t dims;

@@ -2,10 +2,10 @@
 import re
 import struct
 
-CAPABILITIES = {1: 'Shader', 61: 'GroupNonUniform', 63: 'GroupNonUniformArithmetic',
+CAPABILITIES = {1: 'Shader', 46: 'SampledBuffer', 61: 'GroupNonUniform', 63: 'GroupNonUniformArithmetic',
                 4433: 'StorageBuffer16BitAccess', 4434: 'UniformAndStorageBuffer16BitAccess'}
 FLOOR = {1}
-FULL = {1, 61, 63, 4433, 4434}
+FULL = {1, 46, 61, 63, 4433, 4434}
 NO_FLOAT_ATOMICS = {6035: 'OpAtomicFAddEXT', 5614: 'OpAtomicFMinEXT', 5615: 'OpAtomicFMaxEXT'}
 CAPABILITY, CONSTANT, BARRIER, IS_NAN, IS_INF = 17, 43, 224, 156, 157
 WORKGROUP = 2
