@@ -1,8 +1,8 @@
 /* Copy (to = from) and read of a Vulkan device, and a kernel that does nothing.
  *
- * A group takes 64 KiB. On processors it is one sub-group that walks along them an element at a time,
- * as a row's kernel does there (lavapipe pays for each load and store, whatever its width); elsewhere an
- * item of the copy takes a vec4, in 16 groups of 256, and one of the read takes 16 of them.
+ * A group takes 64 KiB. On processors it is one sub-group that walks along them; the copy takes an
+ * element at a time, as a row's kernel may have to. Elsewhere an item of the copy takes a vec4, in 16
+ * groups of 256, and one of the read takes 16 of them.
  * Computes nothing, or a sum that keeps reads from being left out. Moves each byte once: the copy reads
  * and writes it. No shared memory. Registers: an index and one vec4. */
 #version 450
@@ -18,14 +18,17 @@ layout(binding = 1) readonly buffer From { float from[]; };
 const uint ROW = 16384; /* elements of 64 KiB */
 
 void long_row() {
-    uint i = gl_WorkGroupID.y * ROW + gl_LocalInvocationID.x, end = (gl_WorkGroupID.y + 1) * ROW;
-    float sum = 0.0;
+    uint width = gl_WorkGroupSize.x, lane = gl_LocalInvocationID.x;
+    uint i = gl_WorkGroupID.y * ROW + lane, end = (gl_WorkGroupID.y + 1) * ROW;
+    vec4 sum = vec4(0.0);
     if (KIND == 0) {
-        for (; i < end; i += gl_WorkGroupSize.x) to[i] = from[i];
+        for (; i < end; i += width) to[i] = from[i];
         return;
     }
-    for (; i < end; i += gl_WorkGroupSize.x) sum += from[i];
-    to[gl_WorkGroupID.y * gl_WorkGroupSize.x + gl_LocalInvocationID.x] = sum;
+    /* Here a vec4 is faster, and a turn of a loop costs as much as a load. */
+    for (i = gl_WorkGroupID.y * ROW / 4 + lane; i < end / 4; i += 4 * width)
+        sum += (from4[i] + from4[i + width]) + (from4[i + 2 * width] + from4[i + 3 * width]);
+    to[gl_WorkGroupID.y * width + lane] = sum.x + sum.y + sum.z + sum.w;
 }
 
 void wide() {
