@@ -138,7 +138,7 @@ found:
 
 anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device **out_device) {
     static const anymax_device_desc standard;
-    const char *selector, *pretend, *threads;
+    const char *selector, *pretend, *threads, *cache = getenv("ANYMAX_CACHE");
     anymax_device *device;
     choice c = {0};
     anymax_status status;
@@ -169,7 +169,8 @@ anymax_status anymax_device_open(const anymax_device_desc *desc, anymax_device *
                              threads);
         device->options.threads = (uint32_t)value;
     }
-    device->options.no_cache = desc->no_cache || am_is_off(getenv("ANYMAX_CACHE"));
+    device->options.no_cache = desc->no_cache || am_is_off(cache);
+    device->options.always_cache = cache && strcmp(cache, "always") == 0;
     am_fault_arm_all(&device->faults, &device->options.pretend);
     device->options.faults = &device->faults;
     if (status == ANYMAX_OK)

@@ -123,8 +123,25 @@ START_TEST(switched_off) {
         ck_assert_uint_eq(work(i < 0), right);
         ck_assert_msg(access(home, F_OK) != 0, "%s was made", home);
         ck_assert_int_eq(log_lines, 0);
-        unsetenv("ANYMAX_CACHE");
+        setenv("ANYMAX_CACHE", "always", 1);
     }
+}
+END_TEST
+
+/* PoCL keeps compiled kernels itself: they are left to it, unless its own cache is off. */
+START_TEST(left_to_the_driver) {
+    const char *driver = anymax_device_get_info(test_main_device.device)->driver;
+    const bool pocl = strstr(driver, "Portable Computing Language") != NULL;
+    const bool none = test_is_backend("cpu");
+    unsetenv("ANYMAX_CACHE");
+    for (int own = 1; own >= 0; own--) {
+        fresh_home();
+        if (!own) setenv("POCL_KERNEL_CACHE", "0", 1);
+        check_work(0, "the driver's own cache %s", own ? "on" : "off");
+        ck_assert_int_eq(list_files(home).count == 0, none || (pocl && own));
+    }
+    unsetenv("POCL_KERNEL_CACHE");
+    setenv("ANYMAX_CACHE", "always", 1);
 }
 END_TEST
 
@@ -367,6 +384,7 @@ static void add(Suite *suite) {
     TCase *all = tcase_create("cache");
     tcase_add_test(all, found_again);
     tcase_add_test(all, switched_off);
+    tcase_add_test(all, left_to_the_driver);
     tcase_add_loop_test(all, damaged, 0, COUNT(damages));
     tcase_add_test(all, changed_places);
     tcase_add_test(all, not_the_drivers);
@@ -396,6 +414,7 @@ int main(int argc, char **argv) {
     setenv("POCL_CACHE_DIR", command, 0);
     snprintf(command, sizeof command, "%s/mesa", base);
     setenv("MESA_SHADER_CACHE_DIR", command, 1);
+    setenv("ANYMAX_CACHE", "always", 1);
     status = test_main(argc, argv, "cache", add);
     snprintf(command, sizeof command, "rm -rf '%s'", base);
     return system(command) == 0 ? status : EXIT_FAILURE;

@@ -14,7 +14,7 @@ cd "$work" || exit 1
 export XDG_CACHE_HOME="$work/cache"
 mkdir "$XDG_CACHE_HOME"
 # The drivers have caches of their own, which are not the subject here.
-export POCL_CACHE_DIR="$work/pocl" MESA_SHADER_CACHE_DISABLE=true
+export POCL_CACHE_DIR="$work/pocl" MESA_SHADER_CACHE_DISABLE=true ANYMAX_CACHE=always
 
 wrong() {
     echo "FAILED on $device: $*"
@@ -91,6 +91,13 @@ XDG_CACHE_HOME=relative/path sums "a relative cache folder" "$child" work
 mkdir "$work/off"
 XDG_CACHE_HOME="$work/off" ANYMAX_CACHE=off sums "cache switched off" "$child" work
 [ ! -e "$work/off/anymax" ] || wrong "the cache was written although it is off"
+
+# The time to the first result of a process, with nothing on disk and with what the one before has left.
+for turn in cold warm; do
+    ANYMAX_CACHE='' XDG_CACHE_HOME="$work/start" POCL_CACHE_DIR="$work/start/pocl" \
+        run "start, $turn" "$child" start
+    echo "start on $device, $turn: $(cat "$work/out")"
+done
 
 # Loaders without drivers: the CPU is there, each backend says why it is not.
 mkdir "$work/none"
