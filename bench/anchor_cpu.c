@@ -110,17 +110,20 @@ static size_t list_ways(anchor_kind kind, cpu_way way[4]) {
     return n;
 }
 
-static void one_part(const void *user, int64_t unit, void *scratch) {
+static void some_parts(const void *user, int64_t first, int64_t end, void *scratch) {
     const anchor *a = user;
     cpu_state *s = a->state;
-    size_t at = (size_t)unit * s->part, bytes = a->length - at < s->part ? a->length - at : s->part;
     (void)scratch;
-    s->sum[unit] = s->way(s->to ? s->to + at : NULL, s->from + at, bytes);
+    for (; first < end; first++) {
+        size_t at = (size_t)first * s->part, left = a->length - at;
+        s->sum[first] = s->way(s->to ? s->to + at : NULL, s->from + at,
+                               left < s->part ? left : s->part);
+    }
 }
 
 static bool cpu_run(anchor *a) {
     const cpu_state *s = a->state;
-    am_pool_run(s->pool, (int64_t)((a->length + s->part - 1) / s->part), 1, one_part, a, NULL);
+    am_pool_run(s->pool, (int64_t)((a->length + s->part - 1) / s->part), 1, some_parts, a, NULL);
     return true;
 }
 
