@@ -116,8 +116,8 @@ static void some_parts(const void *user, int64_t first, int64_t end, void *scrat
     (void)scratch;
     for (; first < end; first++) {
         size_t at = (size_t)first * s->part, left = a->length - at;
-        s->sum[first] = s->way(s->to ? s->to + at : NULL, s->from + at,
-                               left < s->part ? left : s->part);
+        s->sum[first] =
+            s->way(s->to ? s->to + at : NULL, s->from + at, left < s->part ? left : s->part);
     }
 }
 
