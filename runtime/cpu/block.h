@@ -20,6 +20,10 @@ typedef struct am_block {
     bool hold, held; /* so have converted inputs */
     bool mix;        /* the first input has to be made of others */
     bool moved;      /* kept values belong to the anchors of their tiles */
+    bool wanted;     /* there are outputs of elements */
+    /* The one tile of a row lies in memory as it is: it moves from row to row and stays open. */
+    bool fixed;
+    bool out_open, out_streams; /* so have outputs; they go past the caches */
     const am_cpu_form *form;
     int tile_steps;
     int32_t open; /* first step of the tile that is open; below 0: none */
@@ -91,6 +95,24 @@ static inline void am_locate(am_block *b) {
     am_locate_slots(b, b->program->index, b->program->index_count);
     am_locate_slots(b, b->program->out, b->program->out_count);
     am_locate_slots(b, b->program->row_out, b->program->row_out_count);
+}
+
+/* Along: the next row of the same dimension. */
+static inline void am_next_row(am_block *b) {
+    am_scratch *s = b->scratch;
+    s->at[0][0]++;
+    for (int slot = 0; slot < AM_SLOT_WORKSPACE; slot++)
+        s->row_at[slot][0] += b->args->tensor[slot].s0;
+    if (b->open < 0) return;
+    for (int i = 0; i < b->program->in_count; i++) {
+        int slot = b->program->in[i].slot;
+        if (b->job->data[slot] != NULL) b->tile.in[i] += b->args->tensor[slot].s0;
+        if (b->row + b->job->ahead >= b->args->rows) b->tile.ahead[i] = 0;
+    }
+    for (int i = 0; i < b->program->out_count && b->out_open; i++) {
+        int slot = b->program->out[i].slot;
+        if (b->job->data[slot] != NULL) b->tile.out[i] += b->args->tensor[slot].s0;
+    }
 }
 
 /* A tile that is in memory as the program wants it: f32, neighbouring lanes side by side, no
@@ -303,28 +325,34 @@ static inline AM_ALWAYS_INLINE void am_prefetch_block(const am_block *b) {
  * there. True when all that it writes may go past the caches. */
 static inline bool am_outputs_open(am_block *b) {
     am_tile *t = &b->tile;
-    bool streams = am_streams(b);
+    bool streams = am_streams(b), direct = true;
+    char *to[AM_MAX_OUT];
+    if (b->out_open) return b->out_streams;
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
-        char *to = NULL;
-        if (b->job->data[slot] != NULL && !am_adds(b, slot) && am_direct(b, slot))
-            to = am_place(b, slot, 0, t->column);
-        streams = streams && to != NULL && (uintptr_t)to % AM_LINE_BYTES == 0;
+        bool there = b->job->data[slot] != NULL;
+        to[i] = NULL;
+        if (there && !am_adds(b, slot) && am_direct(b, slot))
+            to[i] = am_place(b, slot, 0, t->column);
+        direct = direct && (to[i] != NULL || !there);
+        streams = streams && to[i] != NULL && (uintptr_t)to[i] % AM_LINE_BYTES == 0 &&
+                  b->args->tensor[slot].s0 % (AM_LINE_BYTES / 4) == 0;
     }
+    if (am_streams(b) && !streams) direct = false;
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
-        t->out[i] = b->scratch->out[i];
-        t->out_step[i] = AM_W;
-        if (b->job->data[slot] == NULL || am_adds(b, slot) || !am_direct(b, slot)) continue;
-        if (am_streams(b) && !streams) continue;
-        t->out[i] = (float *)am_place(b, slot, 0, t->column);
-        if (b->job->across) t->out_step[i] = b->args->tensor[slot].step;
+        bool use = to[i] != NULL && (streams || !am_streams(b));
+        t->out[i] = use ? (float *)to[i] : b->scratch->out[i];
+        t->out_step[i] = use && b->job->across ? b->args->tensor[slot].step : AM_W;
     }
+    b->out_open = b->fixed && direct;
+    b->out_streams = streams;
     return streams;
 }
 
 static inline void am_outputs_close(am_block *b) {
     am_tile *t = &b->tile;
+    if (b->out_open) return;
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
         if (t->out[i] != b->scratch->out[i] || b->job->data[slot] == NULL) continue;

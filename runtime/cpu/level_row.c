@@ -66,7 +66,6 @@ static void stage_1(am_block *b) {
     else
         return;
     if (!(stages & AM_STAGE_FOLD_1) && stages & AM_STAGE_PARTIAL) {
-        fold_lanes(b, 0, b->program->sums[0], b->scratch->sums);
         partials_write(b, b->program->sums[0], b->scratch->sums);
         return;
     }
@@ -91,7 +90,6 @@ static void stage_later(am_block *b, int stage, const am_list *list, int list_st
     for (int i = 0; i < times; i++) {
         stage_reduce(b, list, list_steps, stage);
         if (stages & AM_STAGE_PARTIAL) {
-            fold_lanes(b, first, count, b->scratch->sums);
             partials_write(b, count, b->scratch->sums);
             return;
         }
@@ -122,9 +120,9 @@ static void stages_online(am_block *b) {
             return;
         }
     }
-    take_scalars(b, 0, n1, sums);
+    commit(b, 0, n1, sums);
     scalars_at(b, 1);
-    take_scalars(b, n1, n2, sums + n1);
+    commit(b, n1, n2, sums + n1);
     scalars_at(b, 2);
 }
 
@@ -134,7 +132,7 @@ static void load_scalars(am_block *b) {
     const am_cpu_row *p = b->program;
     am_scratch *s = b->scratch;
     for (int i = 0; i < p->scalars; i++)
-        memset(s->scalars[i], 0, (size_t)b->lanes * sizeof **s->scalars);
+        for (int l = 0; l < b->lanes; l++) s->scalars[i][l] = 0.0f;
     for (int i = 0; i < p->param_count; i++) {
         int slot = p->param[i].slot;
         float *to = s->scalars[p->scalars + i];
@@ -179,12 +177,9 @@ static float fall_of(const am_block *b, int tile) {
 }
 
 static void finish_elements(am_block *b) {
-    bool wanted = false;
     bool ahead = b->job->ahead > 0 && !b->job->across && b->row + b->job->ahead < b->args->rows;
     int tile = 0;
-    for (int i = 0; i < b->program->out_count; i++)
-        wanted |= b->job->data[b->program->out[i].slot] != NULL;
-    if (!wanted) return;
+    if (!b->wanted) return;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
         if (b->form->keep != NULL && !b->kept) b->form->keep(&b->tile);
@@ -193,7 +188,7 @@ static void finish_elements(am_block *b) {
         if (b->tile.fall < 0.0f && b->form->finish[2] != NULL) form += 2;
         b->form->finish[form](&b->tile);
         am_outputs_close(b);
-        if (ahead) am_prefetch_ahead(b);
+        if (ahead && !b->fixed) am_prefetch_ahead(b);
         if (b->job->across && b->job->ahead > 0) am_prefetch_block(b);
     }
 }
@@ -218,6 +213,22 @@ static void finish_row(am_block *b) {
     if (raised != 0) am_cpu_raise(workspace(b, b->args->flags), (uint32_t)raised);
 }
 
+/* Whether am_next_row can take the tile along (am_block.fixed). */
+static bool is_fixed(const am_row_job *job) {
+    const am_cpu_row *p = job->program;
+    const am_row_args *a = job->args;
+    if (job->across || a->parts != 1 || a->n > AM_RUN * AM_W || a->n % AM_W != 0) return false;
+    if (job->list || a->stages & (AM_STAGE_PARTIAL | AM_STAGE_ONLINE)) return false;
+    for (int i = 0; i < p->in_count; i++) {
+        int slot = p->in[i].slot;
+        if (job->data[slot] == NULL) continue;
+        if (am_nibble(a->types, slot) != AM_F32 || a->tensor[slot].step != 1) return false;
+    }
+    if (!p->mixed) return true;
+    return job->data[AM_SLOT_BIAS] == NULL && job->data[AM_SLOT_NOISE] == NULL &&
+           job->data[AM_SLOT_SCALE] == NULL && !(a->param[p->param[0].param] < 0.0f);
+}
+
 /* What all blocks of a job have in common. */
 static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch) {
     b->job = job;
@@ -235,6 +246,13 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     for (int i = 0; i < b->program->in_count; i++)
         if (job->data[b->program->in[i].slot] == NULL)
             fill(scratch->constant[i], b->program->in[i].absent);
+    b->wanted = false;
+    for (int i = 0; i < b->program->out_count; i++)
+        b->wanted |= job->data[b->program->out[i].slot] != NULL;
+    b->fixed = is_fixed(job);
+    b->out_open = false;
+    b->open = -1;
+    b->row = -2;
 }
 
 static void block_open(am_block *b, int64_t unit) {
@@ -243,7 +261,13 @@ static void block_open(am_block *b, int64_t unit) {
     int64_t block = a->parts == 1 ? unit : unit / a->parts;
     int64_t row = a->row0 + block * job->block_rows;
     int64_t left = a->rows - row;
+    bool next = b->fixed && row == b->row + 1 && b->scratch->at[0][0] + 1 < a->d0;
     b->row = (int32_t)row;
+    if (next) {
+        b->kept = false;
+        am_next_row(b);
+        return;
+    }
     b->live = (int)(left < job->block_rows ? left : job->block_rows);
     b->part = a->part0 + (int32_t)(unit - block * a->parts);
     int64_t column = (int64_t)b->part * a->part_len, rest = a->n - column;
@@ -252,7 +276,7 @@ static void block_open(am_block *b, int64_t unit) {
     b->steps = job->across ? b->columns : (int32_t)(((int64_t)b->columns + AM_W - 1) / AM_W);
     b->keep = job->keep && b->steps <= AM_KEEP_STEPS;
     b->hold = job->hold && b->steps <= AM_HOLD_STEPS;
-    b->kept = b->held = b->moved = false;
+    b->kept = b->held = b->moved = b->out_open = false;
     b->open = -1;
     b->tile.column_end = b->column + b->columns;
     am_locate(b);

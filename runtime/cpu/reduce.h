@@ -33,7 +33,22 @@ static inline void scalars_at(am_block *b, int which) {
 
 /* Lanes that start a reduction. */
 static inline void clear(am_block *b, int first, int count, float (*sums)[AM_W]) {
-    for (int i = 0; i < count; i++) fill(sums[i], identity(b->program, first + i));
+    for (int i = 0; i < count; i++) {
+        float none = identity(b->program, first + i);
+        if (b->job->across)
+            fill(sums[i], none);
+        else
+            sums[i][0] = none;
+    }
+}
+
+/* Sums that lie between others: AM_W lanes across, lane 0 along. */
+static inline void copy_lanes(const am_block *b, int count, float (*to)[AM_W],
+                              float (*from)[AM_W]) {
+    if (b->job->across)
+        memcpy(to, from, (size_t)count * sizeof *to);
+    else
+        for (int i = 0; i < count; i++) to[i][0] = from[i][0];
 }
 
 /* The tree that folds AM_W lanes, with trip counts that the compiler knows. */
@@ -61,7 +76,7 @@ static inline float fold_sum(const float *lanes) {
     return v[0];
 }
 
-/* Along a row, folds lanes: lane 0 has the result. */
+/* Along a row, where lanes are parts: folds them into lane 0. */
 static inline void fold_lanes(am_block *b, int first, int count, float (*sums)[AM_W]) {
     if (b->job->across) return;
     for (int i = 0; i < count; i++) {
@@ -70,15 +85,9 @@ static inline void fold_lanes(am_block *b, int first, int count, float (*sums)[A
     }
 }
 
-/* Sums, folded, become row scalars. */
-static inline void take_scalars(am_block *b, int first, int count, float (*sums)[AM_W]) {
-    for (int i = 0; i < count; i++)
-        memcpy(b->scratch->scalars[first + i], sums[i], (size_t)b->lanes * sizeof **sums);
-}
-
+/* Sums become row scalars. */
 static inline void commit(am_block *b, int first, int count, float (*sums)[AM_W]) {
-    fold_lanes(b, first, count, sums);
-    take_scalars(b, first, count, sums);
+    copy_lanes(b, count, b->scratch->scalars + first, sums);
 }
 
 /* ------------------------------------------------------------- elements */
@@ -104,7 +113,7 @@ static inline cascade cascade_begin(am_block *b, int first, int count, int32_t s
 }
 
 static inline void add_sums(const cascade *c, float (*to)[AM_W], float (*from)[AM_W]) {
-    for (int i = 0; i < c->count; i++) combine(c->b->program, c->first + i, to[i], from[i], AM_W);
+    for (int i = 0; i < c->count; i++) combine(c->b->program, c->first + i, to[i], from[i], c->b->lanes);
 }
 
 /* Takes the sums of a run. */
@@ -123,7 +132,7 @@ static inline void cascade_add(cascade *c, float (*sums)[AM_W]) {
 static inline void cascade_end(const cascade *c, float (*sums)[AM_W]) {
     float(*older)[AM_MAX_SUMS][AM_W] = c->b->scratch->older;
     if (c->levels == 0) return;
-    memcpy(sums, older[0], (size_t)c->count * sizeof *sums);
+    copy_lanes(c->b, c->count, sums, older[0]);
     for (int i = 1; i < c->levels; i++) add_sums(c, sums, older[i]);
 }
 
@@ -174,12 +183,12 @@ static inline void rise(am_block *b, const cascade *c, float (*sums)[AM_W],
             b->form->move(scalars, b->args, b->scratch->older[i][0], w);
         b->form->move(scalars, b->args, sums[n1], w);
     }
-    memcpy(sums, tile_sums, (size_t)n1 * sizeof *sums);
-    take_scalars(b, 0, 1, sums); /* the anchor is the first of the row scalars */
+    copy_lanes(b, n1, sums, tile_sums);
+    commit(b, 0, 1, sums); /* the anchor is the first of the row scalars */
 }
 
 /* Stages 1 and 2 in one pass over tiles, which are in the nearest cache for the second of them. The
- * anchor is that of the tiles so far; the sums come out folded. */
+ * anchor is that of the tiles so far. */
 static inline void reduce_online(am_block *b, float (*sums)[AM_W]) {
     const am_cpu_row *p = b->program;
     int n1 = p->sums[0], n2 = p->sums[1], tile = 0;
@@ -190,7 +199,6 @@ static inline void reduce_online(am_block *b, float (*sums)[AM_W]) {
         am_tile_open(b, step);
         clear(b, 0, n1, tile_sums);
         b->form->stage[0](&b->tile, tile_sums[0]);
-        fold_lanes(b, 0, n1, tile_sums);
         rise(b, &c, sums, tile_sums);
         if (run_begins(b)) clear(b, n1, n2, sums + n1);
         b->form->stage[1](&b->tile, sums[n1]);
@@ -198,7 +206,6 @@ static inline void reduce_online(am_block *b, float (*sums)[AM_W]) {
         if (b->keep) b->scratch->anchor[tile++] = sums[0][0];
     }
     cascade_end(&c, sums + n1);
-    fold_lanes(b, n1, n2, sums + n1);
     b->held = b->hold;
     b->kept = b->moved = b->keep;
 }
@@ -239,12 +246,13 @@ static inline int partial_steps(const am_block *b) {
 
 static inline void partials_fold(am_block *b, int first, int count, float (*sums)[AM_W]) {
     float lane[AM_W];
-    clear(b, first, count, sums);
+    for (int j = 0; j < count; j++) fill(sums[j], identity(b->program, first + j));
     for (int t = 0; t < partial_steps(b); t++)
         for (int j = 0; j < count; j++) {
             partials_read(b, t, count, j, lane, identity(b->program, first + j));
             combine(b->program, first + j, sums[j], lane, AM_W);
         }
+    fold_lanes(b, first, count, sums);
 }
 
 /* Anchors first, then the sums moved to the highest of them. */
@@ -253,7 +261,7 @@ static inline void partials_fold_online(am_block *b, float (*sums)[AM_W]) {
     int n1 = p->sums[0], n = n1 + p->sums[1];
     float(*part)[AM_W] = b->scratch->more;
     float anchor[AM_W], w[AM_W];
-    clear(b, 0, n, sums);
+    for (int j = 0; j < n; j++) fill(sums[j], identity(p, j));
     for (int t = 0; t < partial_steps(b); t++)
         for (int j = 0; j < n1; j++) {
             partials_read(b, t, n, j, part[j], -AM_INF);

@@ -16,9 +16,10 @@
 
 /* A loop over the elements of a tile: AM_CHUNK lanes of all steps, then the next ones, so that what
  * is summed up stays in registers. */
-#define ROW_TILE(bases, scalars_, body, nexts, done) \
+#define ROW_TILE(firsts, bases, scalars_, body, nexts, done, last) \
     ROW_STATE(am_tile_->scalars, am_tile_->indices, am_tile_->args) \
     ROW_BEFORE(ROW_VARS(GET_V) ROW_PARAM(GET_P) ROW_INDEX(GET_X) scalars_) \
+    firsts \
     for (int am_c = 0; am_c < AM_W; am_c += AM_CHUNK) { \
         bases \
         for (int am_j = 0; am_j < am_tile_->steps; am_j++) { \
@@ -32,17 +33,20 @@
             nexts \
         } \
         done \
-    }
+    } \
+    last
 #define ROW_STAGE(scalars_, keep_make, sums_, nexts) \
-    ROW_TILE(ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE) sums_(SUM_BASE), scalars_, \
+    ROW_TILE(sums_(ROW_SUM(FIRST)), \
+             ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE) sums_(ROW_SUM(BASE)), scalars_, \
              ROW_IN(IN_GET) ROW_LET keep_make sums_(SUM_STEP), \
-             nexts ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT), sums_(SUM_DONE))
+             nexts ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT), sums_(ROW_SUM(DONE)), \
+             sums_(ROW_SUM(LAST)))
 
 #if ROW_HAS_1
 static void AM_PART(stage_1)(const am_tile *am_tile_, float *am_sums) {
-    ROW_TILE(ROW_IN(IN_BASE) ROW_S1(SUM_BASE) ROW_WATCH(BASE), ,
+    ROW_TILE(ROW_S1(ROW_SUM(FIRST)), ROW_IN(IN_BASE) ROW_S1(ROW_SUM(BASE)) ROW_WATCH(BASE), ,
              ROW_IN(IN_GET) ROW_LET ROW_S1(SUM_STEP) ROW_WATCH(STEP)(ROW_POISON), ROW_IN(IN_NEXT),
-             ROW_S1(SUM_DONE) ROW_WATCH(DONE)(ROW_BAD))
+             ROW_S1(ROW_SUM(DONE)) ROW_WATCH_DONE(ROW_BAD), ROW_S1(ROW_SUM(LAST)))
 }
 #endif
 /* Twice, for rows that ROW_UNIT holds for and for others. */
@@ -81,16 +85,16 @@ static void AM_PART(stage_3)(const am_tile *am_tile_, float *am_sums) {
 #endif
 #if ROW_HAS_KEEP && ROW_KEEP_LATER
 static void AM_PART(keep)(const am_tile *am_tile_) {
-    ROW_TWICE(ROW_TILE(ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE), ROW_SEEN_2,
+    ROW_TWICE(ROW_TILE(, ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE), ROW_SEEN_2,
                        ROW_IN(IN_GET) ROW_LET ROW_KEEP(KEEP_MAKE) ROW_KEPT(KEEP_PUT),
-                       ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT), ))
+                       ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT), , ))
 }
 #endif
 #if ROW_HAS_OUT
 #define ROW_FINISH(kept, put, next) \
-    ROW_TILE(ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE) ROW_OUT(OUT_BASE), ROW_SEEN_4, \
+    ROW_TILE(, ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE) ROW_OUT(OUT_BASE), ROW_SEEN_4, \
              ROW_IN(IN_GET) ROW_LET kept ROW_OUT(put), \
-             ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT) ROW_OUT(next), )
+             ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT) ROW_OUT(next), , )
 static void AM_PART(finish)(const am_tile *am_tile_) {
     ROW_FINISH(ROW_KEPT(KEEP_GET), OUT_PUT, OUT_NEXT)
 }
@@ -119,15 +123,17 @@ static bool AM_PART(candidates)(const am_tile *am_tile_, am_list *am_found) {
     int32_t am_wanted[AM_CHUNK];
     float am_z[AM_CHUNK];
     int32_t am_full = 0;
-    ROW_TILE(ROW_IN(IN_BASE), ROW_SEEN_2,
+    ROW_TILE(, ROW_IN(IN_BASE), ROW_SEEN_2,
              ROW_IN(IN_GET) ROW_LET am_z[am_l] = z;
              am_wanted[am_l] = (ROW_CANDIDATE) ? 1 : 0;,
-             am_full |= am_list_append(am_found, am_c, am_z, am_wanted); ROW_IN(IN_NEXT), )
+             am_full |= am_list_append(am_found, am_c, am_z, am_wanted); ROW_IN(IN_NEXT), , )
     return am_full == 0;
 }
 #define ROW_LIST(sums_, scalars_) \
-    ROW_TILE(const float *am_z = am_tile_->in[0] + am_c; sums_(SUM_BASE), scalars_, \
-             const real z = am_z[am_l]; sums_(SUM_STEP), am_z += AM_W;, sums_(SUM_DONE))
+    ROW_TILE(sums_(ROW_SUM(FIRST)), \
+             const float *am_z = am_tile_->in[0] + am_c; sums_(ROW_SUM(BASE)), scalars_, \
+             const real z = am_z[am_l]; sums_(SUM_STEP), am_z += AM_W;, sums_(ROW_SUM(DONE)), \
+             sums_(ROW_SUM(LAST)))
 static void AM_PART(list_2)(const am_tile *am_tile_, float *am_sums) {
     ROW_LIST(ROW_S2, ROW_SEEN_2)
 }

@@ -57,15 +57,39 @@
 #define KEEP_NEXT(name, e) name##_keep += AM_W;
 
 /* Reductions. */
+#define SUM_16(to, from) am_add_16(to, from)
+#define MAX_16(to, from) am_max_16(to, from)
+#define SUM_NONE 0.0f
+#define MAX_NONE (-AM_INF)
 #define SUM_OP(a, b) ((a) + (b))
 #define MAX_OP(a, b) am_larger(a, b)
 #define SUM_AT(op, name, e) AM_ID(SUM_##name),
-#define SUM_BASE(op, name, e) \
+#define SUM_STEP(op, name, e) name##_sum[am_l] = op##_OP(name##_sum[am_l], e);
+/* Across, a lane's sum goes on from tile to tile. */
+#define SUM_FIRST_across(op, name, e)
+#define SUM_BASE_across(op, name, e) \
     float name##_sum[AM_CHUNK]; \
     memcpy(name##_sum, am_sums + AM_ID(SUM_##name) * AM_W + am_c, sizeof name##_sum);
-#define SUM_STEP(op, name, e) name##_sum[am_l] = op##_OP(name##_sum[am_l], e);
-#define SUM_DONE(op, name, e) \
+#define SUM_DONE_across(op, name, e) \
     memcpy(am_sums + AM_ID(SUM_##name) * AM_W + am_c, name##_sum, sizeof name##_sum);
+#define SUM_LAST_across(op, name, e)
+/* Along, the lanes of a tile are folded into lane 0: every 16th of them, then a tree. */
+#define SUM_FIRST_along(op, name, e) \
+    float name##_fold[16]; \
+    am_fill_16(name##_fold, op##_NONE);
+#define SUM_BASE_along(op, name, e) \
+    float name##_sum[AM_CHUNK]; \
+    AM_LANES name##_sum[am_l] = op##_NONE;
+#define SUM_DONE_along(op, name, e) \
+    for (int am_i = 0; am_i < AM_CHUNK; am_i += 16) \
+        op##_16(name##_fold, name##_sum + am_i);
+#define SUM_LAST_along(op, name, e) \
+    am_sums[AM_ID(SUM_##name) * AM_W] = \
+        op##_OP(am_sums[AM_ID(SUM_##name) * AM_W], AM_FOLD_16(op##_OP, name##_fold));
+#define AM_FOLD_2(op, v, i, h) op(v[i], v[(i) + (h)])
+#define AM_FOLD_4(op, v, i, h) op(AM_FOLD_2(op, v, i, 2 * (h)), AM_FOLD_2(op, v, (i) + (h), 2 * (h)))
+#define AM_FOLD_8(op, v, i, h) op(AM_FOLD_4(op, v, i, 2 * (h)), AM_FOLD_4(op, v, (i) + (h), 2 * (h)))
+#define AM_FOLD_16(op, v) op(AM_FOLD_8(op, v, 0, 2), AM_FOLD_8(op, v, 1, 2))
 #define SUM_GET(op, name, e) \
     const real name = am_sums[AM_ID(SUM_##name) * AM_W + am_c + am_l]; (void)name;
 #define MOVE_MAKE(name, e) const real name##_moved = (e);
@@ -83,17 +107,22 @@
         am_high[am_l] = am_high[am_l] < am_word ? am_word : am_high[am_l]; \
         am_low[am_l] = am_low[am_l] < (uint32_t)am_word ? (uint32_t)am_word : am_low[am_l]; \
     }
-#define WATCH_DONE_1(of_row) \
+#define WATCH_FOUND(of_row) \
+    ((am_high[am_l] >= 0x7f800000) | (am_low[am_l] > 0xff800000u) | ((of_row) > 0.0f))
+#define WATCH_DONE_1_across(of_row) \
     AM_LANES { \
-        ROW_INSIDE(ROW_PARAM(GET_P)) \
-        const cond am_found = \
-            (am_high[am_l] >= 0x7f800000) | (am_low[am_l] > 0xff800000u) | ((of_row) > 0.0f); \
+        ROW_PARAM(GET_P) \
         float *const am_bad = am_sums + AM_ID(SUM_bad) * AM_W + am_c + am_l; \
-        *am_bad = am_sel(am_found, 1.0f, *am_bad); \
+        *am_bad = am_sel(WATCH_FOUND(of_row), 1.0f, *am_bad); \
     }
+#define WATCH_DONE_1_along(of_row) \
+    int32_t am_any = 0; \
+    for (int am_l = 0; am_l < AM_CHUNK; am_l++) am_any |= WATCH_FOUND(of_row); \
+    if (am_any) am_sums[AM_ID(SUM_bad) * AM_W] = 1.0f;
 #define WATCH_BASE_0
 #define WATCH_STEP_0(x)
-#define WATCH_DONE_0(of_row)
+#define WATCH_DONE_0_across(of_row)
+#define WATCH_DONE_0_along(of_row)
 
 /* Finish: row scalars. */
 #define ROW_AT(slot, name, e) AM_ID(ROW_##slot##_##name),
@@ -117,5 +146,39 @@
 #define ONE_O(slot, name, e) +1
 
 static inline AM_ALWAYS_INLINE float am_larger(float a, float b) { return a < b ? b : a; }
+
+/* Sixteen lanes onto sixteen: as vectors, since GCC takes such loops apart into scalars. */
+#if defined(__GNUC__)
+typedef float am_floats_16 __attribute__((vector_size(64)));
+typedef int32_t am_ints_16 __attribute__((vector_size(64)));
+#define AM_OF_16(a, b, vectors, lanes) \
+    am_floats_16 a, b; \
+    memcpy(&b, from, sizeof b); \
+    memcpy(&a, to, sizeof a); \
+    a = vectors; \
+    memcpy(to, &a, sizeof a);
+#else
+#define AM_OF_16(a, b, vectors, lanes) \
+    for (int i = 0; i < 16; i++) { \
+        float a = to[i], b = from[i]; \
+        to[i] = lanes; \
+    }
+#endif
+static inline AM_ALWAYS_INLINE void am_fill_16(float *to, float value) {
+#if defined(__GNUC__)
+    am_floats_16 a = {0.0f};
+    a += value;
+    memcpy(to, &a, sizeof a);
+#else
+    for (int i = 0; i < 16; i++) to[i] = value;
+#endif
+}
+static inline AM_ALWAYS_INLINE void am_add_16(float *to, const float *from) {
+    AM_OF_16(a, b, a + b, a + b)
+}
+static inline AM_ALWAYS_INLINE void am_max_16(float *to, const float *from) {
+    AM_OF_16(a, b, (am_floats_16)(((am_ints_16)a & ~(a < b)) | ((am_ints_16)b & (a < b))),
+             am_larger(a, b))
+}
 
 #endif

@@ -33,6 +33,8 @@ enum { ROW_S3(SUM_AT) AM_ID(SUM_COUNT_3) };
 #define ROW_SEEN_4 ROW_S1_GUARDED(GET_R) ROW_S2(GET_R) ROW_S3(GET_R)
 
 #define ROW_WATCH(what) AM_CAT(WATCH_##what, ROW_HAS_POISON)
+#define ROW_WATCH_DONE(of_row) AM_CAT(ROW_WATCH(DONE), AM_FORM)(of_row)
+#define ROW_SUM(what) AM_CAT(SUM_##what, AM_FORM)
 
 #define AM_FORM across
 #include "row_form.h"
@@ -135,6 +137,8 @@ const am_cpu_row ROW_TABLE = {
 #undef ROW_STATE
 #undef ROW_KEPT
 #undef ROW_WATCH
+#undef ROW_WATCH_DONE
+#undef ROW_SUM
 #undef AM_AT
 #undef ROW_SEEN_2
 #undef ROW_SEEN_3
