@@ -8,7 +8,8 @@
 #include "cpu/kernel.h"
 #include "cpu/lanes.h"
 
-_Static_assert(FORM_STEP == AM_W, "a step is one element a lane");
+#define LANES AM_CHUNK
+_Static_assert(FORM_STEP % LANES == 0, "rows are whole steps of one element a lane");
 
 /* Stores past the caches, of as many floats as a vector has. */
 #if defined(__AVX512F__)
@@ -31,7 +32,7 @@ _Static_assert(FORM_STEP == AM_W, "a step is one element a lane");
 #define prefetch(at) ((void)(at))
 #endif
 
-#define TILE (AM_TILE * AM_W) /* columns */
+#define TILE 1024 /* columns */
 #define INLINE static inline AM_ALWAYS_INLINE
 
 /* One row: x and y are its own. */
@@ -47,7 +48,7 @@ INLINE float larger(float a, float b) {
 
 /* Half of the lanes onto the other, with trip counts that the compiler knows. */
 #define FOLD(lanes, op) \
-    for (int l = 0; l < lanes; l++) v[l] = op(v[l], v[l + lanes]);
+    for (int l = 0; lanes < LANES && l < lanes; l++) v[l] = op(v[l], v[l + lanes]);
 #define FOLD_ALL(op) \
     FOLD(32, op) FOLD(16, op) FOLD(8, op) FOLD(4, op) FOLD(2, op) FOLD(1, op) return v[0];
 
@@ -56,13 +57,13 @@ INLINE float plus(float a, float b) {
 }
 
 INLINE float fold_max(const float *lane) {
-    float v[AM_W];
+    float v[LANES];
     memcpy(v, lane, sizeof v);
     FOLD_ALL(larger)
 }
 
 INLINE float fold_sum(const float *lane) {
-    float v[AM_W];
+    float v[LANES];
     memcpy(v, lane, sizeof v);
     FOLD_ALL(plus)
 }
@@ -71,16 +72,16 @@ INLINE float fold_sum(const float *lane) {
 INLINE void put(float *y, const float *step, bool stream) {
 #if defined(STREAM)
     if (stream) {
-        for (int l = 0; l < AM_W; l += STREAM) stream_store(y + l, step + l);
+        for (int l = 0; l < LANES; l += STREAM) stream_store(y + l, step + l);
         return;
     }
 #endif
     (void)stream;
-    memcpy(y, step, AM_W * sizeof *y);
+    memcpy(y, step, LANES * sizeof *y);
 }
 
 INLINE void fetch(const float *from) {
-    for (int l = 0; l < AM_W; l += 16) prefetch(from + l);
+    for (int l = 0; l < LANES; l += 16) prefetch(from + l);
 }
 
 /* For a loop that computes exp of column i on: memory has the time meanwhile. Beyond the end of x
@@ -98,9 +99,9 @@ INLINE void fetch_columns(const row *r, const float *from, int64_t i) {
 /* ------------------------------------------------------------- three passes */
 
 INLINE float row_max(const row *r) {
-    float top[AM_W];
+    float top[LANES];
     memcpy(top, r->x, sizeof top);
-    for (int64_t i = AM_W; i < r->n; i += AM_W) {
+    for (int64_t i = LANES; i < r->n; i += LANES) {
         const float *x = r->x + i;
         AM_LANES top[am_l] = larger(top[am_l], x[am_l]);
         fetch_columns(r, r->x, i);
@@ -109,11 +110,11 @@ INLINE float row_max(const row *r) {
 }
 
 INLINE void three(const row *r, bool keep, bool stream) {
-    float sum[AM_W] = {0}, top = row_max(r), inverse;
+    float sum[LANES] = {0}, top = row_max(r), inverse;
     for (int64_t i = 0, end; i < r->n; i = end) {
-        float part[AM_W] = {0};
+        float part[LANES] = {0};
         end = tile_end(r, i);
-        for (int64_t j = i; j < end; j += AM_W) {
+        for (int64_t j = i; j < end; j += LANES) {
             const float *x = r->x + j;
             float *kept = r->keep + j;
             AM_LANES {
@@ -126,9 +127,9 @@ INLINE void three(const row *r, bool keep, bool stream) {
         AM_LANES sum[am_l] += part[am_l];
     }
     inverse = 1.0f / fold_sum(sum);
-    for (int64_t i = 0; i < r->n; i += AM_W) {
+    for (int64_t i = 0; i < r->n; i += LANES) {
         const float *x = r->x + i, *kept = r->keep + i;
-        float y[AM_W];
+        float y[LANES];
         AM_LANES {
             float e = keep ? kept[am_l] : am_exp_negative(x[am_l] - top);
             y[am_l] = e * inverse;
@@ -142,13 +143,13 @@ INLINE void three(const row *r, bool keep, bool stream) {
 
 /* A tile: its part of the sum at the maxima so far, which it raises. */
 INLINE void online_tile(const row *r, int64_t i, int64_t end, float *top, float *sum, bool keep) {
-    float higher[AM_W], part[AM_W] = {0};
+    float higher[LANES], part[LANES] = {0};
     memcpy(higher, top, sizeof higher);
-    for (int64_t j = i; j < end; j += AM_W) {
+    for (int64_t j = i; j < end; j += LANES) {
         const float *x = r->x + j;
         AM_LANES higher[am_l] = larger(higher[am_l], x[am_l]);
     }
-    for (int64_t j = i; j < end; j += AM_W) {
+    for (int64_t j = i; j < end; j += LANES) {
         const float *x = r->x + j;
         float *kept = r->keep + j;
         AM_LANES {
@@ -162,11 +163,11 @@ INLINE void online_tile(const row *r, int64_t i, int64_t end, float *top, float 
         sum[am_l] = sum[am_l] * am_exp_negative(top[am_l] - higher[am_l]) + part[am_l];
         top[am_l] = higher[am_l];
     }
-    if (keep) memcpy(r->more + i / AM_TILE, higher, sizeof higher);
+    if (keep) memcpy(r->more + i / TILE * LANES, higher, sizeof higher);
 }
 
 INLINE void online(const row *r, bool keep, bool stream) {
-    float top[AM_W], sum[AM_W] = {0}, all, inverse;
+    float top[LANES], sum[LANES] = {0}, all, inverse;
     memcpy(top, r->x, sizeof top);
     for (int64_t i = 0; i < r->n; i = tile_end(r, i))
         online_tile(r, i, tile_end(r, i), top, sum, keep);
@@ -174,13 +175,13 @@ INLINE void online(const row *r, bool keep, bool stream) {
     AM_LANES sum[am_l] *= am_exp_negative(top[am_l] - all);
     inverse = 1.0f / fold_sum(sum);
     for (int64_t i = 0, end; i < r->n; i = end) {
-        float factor[AM_W];
-        const float *then = r->more + i / AM_TILE;
+        float factor[LANES];
+        const float *then = r->more + i / TILE * LANES;
         end = tile_end(r, i);
         if (keep) AM_LANES factor[am_l] = am_exp_negative(then[am_l] - all) * inverse;
-        for (int64_t j = i; j < end; j += AM_W) {
+        for (int64_t j = i; j < end; j += LANES) {
             const float *x = r->x + j, *kept = r->keep + j;
-            float y[AM_W];
+            float y[LANES];
             if (keep)
                 AM_LANES y[am_l] = kept[am_l] * factor[am_l];
             else
@@ -196,7 +197,7 @@ INLINE void online(const row *r, bool keep, bool stream) {
 /* The two halves of am_exp_negative (math/am.h), for x of either sign: exp(x) = fraction 2^power.
  */
 INLINE float exp_power(float x) {
-    return am_round(x * 1.44269504f);
+    return am_fma(x, 1.44269504f, 12582912.0f) - 12582912.0f; /* rounded, as in lanes.h */
 }
 
 INLINE float exp_fraction(float x, float n) {
@@ -212,18 +213,18 @@ INLINE float exp_fraction(float x, float n) {
 
 /* 2^d for d <= 0, a whole number; 0 from -127 on, by the bits of am_pow2. */
 INLINE float fall(float d) {
-    float low = larger(d, -127.0f);
+    float low = am_sel(d < -127.0f, -127.0f, d);
     return am_pow2(low);
 }
 
 INLINE void pairs(const row *r, bool keep, bool stream) {
-    float sum[AM_W] = {0}, power[AM_W], top, all, inverse;
+    float sum[LANES] = {0}, power[LANES], top, all, inverse;
     AM_LANES power[am_l] = exp_power(r->x[am_l]);
     for (int64_t i = 0, end; i < r->n; i = end) {
-        float part[AM_W] = {0}, base[AM_W];
+        float part[LANES] = {0}, base[LANES];
         memcpy(base, power, sizeof base);
         end = tile_end(r, i);
-        for (int64_t j = i; j < end; j += AM_W) {
+        for (int64_t j = i; j < end; j += LANES) {
             const float *x = r->x + j;
             float *kept = r->keep + j, *more = r->more + j;
             AM_LANES {
@@ -244,9 +245,9 @@ INLINE void pairs(const row *r, bool keep, bool stream) {
     AM_LANES sum[am_l] *= fall(power[am_l] - top);
     all = fold_sum(sum);
     inverse = 1.0f / all;
-    for (int64_t i = 0; i < r->n; i += AM_W) {
+    for (int64_t i = 0; i < r->n; i += LANES) {
         const float *x = r->x + i, *kept = r->keep + i, *more = r->more + i;
-        float y[AM_W];
+        float y[LANES];
         AM_LANES {
             float n = keep ? more[am_l] : exp_power(x[am_l]);
             float p = keep ? kept[am_l] : exp_fraction(x[am_l], n);
