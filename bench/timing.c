@@ -7,7 +7,8 @@
 #define MIN_ROUNDS 7
 #define FEW_ROUNDS 3 /* of work so slow that more would take ten times what was asked for */
 #define MAX_ROUNDS 101
-#define ROUND_SECONDS 2e-4 /* shorter rounds are lost in the clock and in wake-ups */
+/* Shorter rounds are lost in the clock and in wake-ups; the time that there is makes them longer. */
+#define ROUND_SECONDS 2e-4
 /* Work that takes longer goes through more memory than any cache has: nothing to be warmed up. */
 #define WARM_SECONDS 0.05
 
@@ -33,11 +34,12 @@ static bool run_batch(const timing_work *work, size_t batch, double *seconds) {
     return true;
 }
 
-static bool warm_up(series *s) {
+static bool warm_up(series *s, double round_seconds) {
     double warm;
+    if (round_seconds < ROUND_SECONDS) round_seconds = ROUND_SECONDS;
     if (!run_batch(s->work, 1, &s->first) || !run_batch(s->work, 2, &warm)) return false;
     if (warm < 1e-7) warm = 1e-7;
-    s->batch = warm < ROUND_SECONDS ? (size_t)(ROUND_SECONDS / warm) + 1 : 1;
+    s->batch = warm < round_seconds ? (size_t)(round_seconds / warm) + 1 : 1;
     return true;
 }
 
@@ -46,7 +48,7 @@ static size_t run_rounds(series *const *all, size_t count, double seconds) {
     double start, untimed;
     size_t rounds, k;
     for (k = 0; k < count; k++)
-        if (!warm_up(all[k])) return 0;
+        if (!warm_up(all[k], seconds / (double)count / MAX_ROUNDS)) return 0;
     start = timing_now();
     for (rounds = 0; rounds < MAX_ROUNDS; rounds++) {
         double spent = timing_now() - start;
