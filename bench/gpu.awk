@@ -46,6 +46,6 @@ END {
             }
     }
     print "\nverified: against double precision; error: the worst, in units of the tolerance (1 is the most"
-    print "allowed). Then GB/s and the share of a copy of as many bytes by the same device, in f32, by shape"
-    print "(infonce_loss: 1024x128)."
+    print "allowed). Then GB/s and the share of a copy (or a read, where next to nothing is written) of as many"
+    print "bytes by the same device, in f32, by shape (infonce_loss: 1024x128)."
 }

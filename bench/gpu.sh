@@ -172,6 +172,17 @@ for device in $devices; do
     echo "  $device: $bad operations failed or were not finished, after $(($(seconds) - start)) s in all"
 done
 
+# ---- what a call costs at all
+say "Latency: a first and a tiny call beside an empty launch"
+for device in $devices; do
+    log=$out/latency-$(file_of "$device").txt
+    each=$(left)
+    [ "$each" -le 60 ] || each=60
+    limited "$each" "$log" "$anymax" bench --latency --device "$device" ||
+        echo "  $device: failed or not finished"
+    sed -n '1,2s/^/  /p' "$log"
+done
+
 # ---- bench: under 8 minutes
 say "Time: every operation, forward and backward, by device"
 limit=$(($(left) / 2))

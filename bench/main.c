@@ -12,7 +12,7 @@ static const struct {
     {"ops", cmd_ops, "list the operations, or describe one"},
     {"run", cmd_run, "run an operation, or its gradient, on files"},
     {"verify", cmd_verify, "check results against double precision"},
-    {"bench", cmd_bench, "measure speed against this device's copy bandwidth"},
+    {"bench", cmd_bench, "measure speed against a copy by the same device"},
     {"digits", cmd_digits, "classify real handwritten digits on every device"},
 };
 
