@@ -197,7 +197,7 @@ INLINE void online(const row *r, bool keep, bool stream) {
 /* The two halves of am_exp_negative (math/am.h), for x of either sign: exp(x) = fraction 2^power.
  */
 INLINE float exp_power(float x) {
-    return am_fma(x, 1.44269504f, 12582912.0f) - 12582912.0f; /* rounded, as in lanes.h */
+    return am_round(x * 1.44269504f);
 }
 
 INLINE float exp_fraction(float x, float n) {
@@ -247,11 +247,13 @@ INLINE void pairs(const row *r, bool keep, bool stream) {
     inverse = 1.0f / all;
     for (int64_t i = 0; i < r->n; i += LANES) {
         const float *x = r->x + i, *kept = r->keep + i, *more = r->more + i;
-        float y[LANES];
-        AM_LANES {
-            float n = keep ? more[am_l] : exp_power(x[am_l]);
-            float p = keep ? kept[am_l] : exp_fraction(x[am_l], n);
-            y[am_l] = p * inverse * fall(n - top);
+        float y[LANES], n[LANES];
+        if (keep) {
+            AM_LANES y[am_l] = kept[am_l] * inverse * fall(more[am_l] - top);
+        } else { /* in steps: GCC does not vectorise them at once for AVX2 */
+            AM_LANES n[am_l] = exp_power(x[am_l]);
+            AM_LANES y[am_l] = exp_fraction(x[am_l], n[am_l]);
+            AM_LANES y[am_l] = y[am_l] * inverse * fall(n[am_l] - top);
         }
         put(r->y + i, y, stream);
         fetch_columns(r, keep ? r->keep : r->x, i);
