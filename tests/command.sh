@@ -304,6 +304,9 @@ accepts '^cpu, 2 threads, longer row .*slope' bench --scaling softmax --seconds 
 checks=$((checks + 1))
 [ "$(grep -c '<polyline' "$work/s.svg")" -eq 6 ] && tail -n 1 "$work/s.svg" | grep -q '^</svg>$' ||
     complain "bench --scaling drew no six lines"
+checks=$((checks + 1))
+sh "$(dirname "$0")/../bench/first_result.sh" "$anymax" cpu >"$work/out" 2>"$work/err" &&
+    grep -q '^cpu *[0-9][0-9.]*  *[0-9][0-9.]*$' "$work/out" || complain "first_result.sh gives no two times"
 refuses 2 'do not go together' bench --latency --scaling
 refuses 2 'of their own' bench --latency --shape 4x7
 refuses 2 'picture of --scaling' bench softmax --svg "$work/s.svg"
