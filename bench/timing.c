@@ -5,7 +5,8 @@
 #include <time.h>
 
 #define MIN_ROUNDS 7
-#define FEW_ROUNDS 3 /* of work so slow that more would take ten times what was asked for */
+/* Of work so slow that more would take ten times what was asked for. */
+#define FEW_ROUNDS 3
 #define MAX_ROUNDS 101
 /* Shorter rounds are lost in the clock and in wake-ups; the time that there is makes them longer. */
 #define ROUND_SECONDS 2e-4

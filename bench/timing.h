@@ -29,8 +29,8 @@ typedef struct timing_pair {
 
 /* Runs `work` until rounds and time suffice. False as soon as a run is false. */
 bool timing_measure(const timing_work *work, double seconds, timing *out);
-/* Likewise, `seconds` for each of the two. Each is run once untimed before a timed round, so that it
- * finds the caches as itself would leave them and not as the other one does. */
+/* Likewise, `seconds` for each of the two. Each is run once untimed before a timed round, so that
+ * it finds the caches as itself would leave them and not as the other one does. */
 bool timing_paired(const timing_work *work, const timing_work *anchor, double seconds,
                    timing_pair *out);
 

@@ -307,6 +307,9 @@ checks=$((checks + 1))
 checks=$((checks + 1))
 sh "$(dirname "$0")/../bench/first_result.sh" "$anymax" cpu >"$work/out" 2>"$work/err" &&
     grep -q '^cpu *[0-9][0-9.]*  *[0-9][0-9.]*$' "$work/out" || complain "first_result.sh gives no two times"
+checks=$((checks + 1)) # reached or not is a matter of the machine
+SECONDS_EACH=0.001 sh "$(dirname "$0")/../bench/goals.sh" "$anymax" 'softmax .* f16 cpu' >"$work/out" 2>"$work/err"
+grep -q '^softmax .* 0.80  *[0-9]*\.[0-9]' "$work/out" || complain "goals.sh measures no speed"
 refuses 2 'do not go together' bench --latency --scaling
 refuses 2 'of their own' bench --latency --shape 4x7
 refuses 2 'picture of --scaling' bench softmax --svg "$work/s.svg"
