@@ -23,6 +23,8 @@
 /* Lanes whose sums fit the registers beside what an expression needs. */
 #if defined(__AVX512F__)
 #define AM_CHUNK 64
+#elif defined(__AVX__)
+#define AM_CHUNK 32
 #else
 #define AM_CHUNK 16
 #endif
