@@ -69,25 +69,31 @@ static am_value new_view(am_plan *plan, const am_view *view) {
 int am_plan_new_base(am_plan *plan, am_base_kind kind, const char *name, uint32_t rank,
                      const int64_t *shape) {
     am_base *b;
-    am_view v = {0};
+    am_view *v;
     uint64_t packed = 1; /* scratch that is too large wraps here, and is refused by its size */
-    if (!room(plan, plan->bases, AM_MAX_BASES, "tensors")) return -1;
+    if (!room(plan, plan->bases, AM_MAX_BASES, "tensors") ||
+        !room(plan, plan->views, AM_MAX_VIEWS, "views"))
+        return -1;
     b = &plan->base[plan->bases];
-    memset(b, 0, sizeof *b);
+    memset(b, 0, offsetof(am_base, caller));
     b->kind = kind;
     b->name = name;
     b->gradient = b->copy_to = -1;
-    v.base = plan->bases;
-    v.rank = rank;
-    v.full = true;
+    b->full = plan->views++;
+    v = &plan->view[b->full];
+    v->base = plan->bases++;
+    v->rank = rank;
+    v->offset = 0;
+    v->full = true;
+    v->flat = false;
     for (uint32_t i = rank; i-- > 0;) {
-        v.shape[i] = shape[i];
-        v.stride[i] = (int64_t)packed;
-        v.dim[i] = i;
+        v->shape[i] = shape[i];
+        v->stride[i] = (int64_t)packed;
+        v->dim[i] = i;
+        v->start[i] = 0;
         packed *= shape[i] ? (uint64_t)shape[i] : 1;
     }
-    b->full = new_view(plan, &v);
-    return b->full < 0 ? -1 : plan->bases++;
+    return v->base;
 }
 
 static am_value caller(am_plan *plan, const char *name, const anymax_tensor *tensor,

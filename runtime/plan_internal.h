@@ -19,7 +19,6 @@ typedef enum am_base_kind {
 typedef struct am_base {
     am_base_kind kind;
     const char *name;
-    am_checked caller;
     bool output;     /* of this run */
     bool have;       /* holds its value without a step */
     bool accumulate; /* gradient targets: add to what is there */
@@ -30,7 +29,8 @@ typedef struct am_base {
     int gradient; /* base that holds or receives the gradient, -1 none */
     int copy_to;  /* scratch that stands for a caller's gradient: copied there at the end; -1 */
     bool wants, live, needed, written;
-    int uses; /* slots of steps through which gradients come */
+    int uses;          /* slots of steps through which gradients come */
+    am_checked caller; /* AM_BASE_CALLER; the last, as it is not cleared for the others */
 } am_base;
 
 typedef struct am_view {

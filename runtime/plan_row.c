@@ -28,10 +28,12 @@ typedef struct job {
     am_sink *sink;
     const am_row_request *request;
     const am_program *program;
+    /* Of the slots that are there, `slots` of them; what belongs to the others is not filled in. */
+    int slot[AM_SLOTS], slots;
     int64_t stride[AM_SLOTS][4];
+    bool along[AM_SLOTS]; /* has the row's dimension */
     uint32_t types[2];
     int32_t iterations;
-    bool along[AM_SLOTS]; /* has the row's dimension */
 } job;
 
 /* ---------------------------------------------------------------- geometry */
@@ -51,10 +53,8 @@ static uint64_t span_of(const job *j, const box *b, int slot, int64_t columns) {
 /* The slot whose range is exceeded, or -1. Alignment takes a part of the range. */
 static int exceeded(const job *j, const box *b, int64_t columns) {
     uint64_t limit = j->sink->limits->range_bytes - alignment(j->sink);
-    for (int s = 0; s < AM_SLOTS; s++)
-        if (j->request->slot[s].memory && s != AM_SLOT_WORKSPACE &&
-            span_of(j, b, s, columns) > limit)
-            return s;
+    for (int i = 0; i < j->slots; i++)
+        if (span_of(j, b, j->slot[i], columns) > limit) return j->slot[i];
     return -1;
 }
 
@@ -79,7 +79,7 @@ static box half(const job *j, const box *b, int dim, bool second) {
     int64_t first = b->size[dim] / 2, rows = first;
     h.size[dim] = second ? b->size[dim] - first : first;
     if (!second) return h;
-    for (int s = 0; s < AM_SLOTS; s++) h.base[s] += first * j->stride[s][dim];
+    for (int i = 0; i < j->slots; i++) h.base[j->slot[i]] += first * j->stride[j->slot[i]][dim];
     for (int d = 0; d < dim; d++) rows *= b->size[d];
     h.row_base += rows;
     return h;
@@ -94,29 +94,28 @@ typedef struct portion {
     size_t partial_in, partial_out, state_in, state_out; /* words */
 } portion;
 
-static am_row_args args_of(const job *j, const box *b, const portion *p) {
-    am_row_args args = {
-        .n = (int32_t)b->size[COLUMNS],
-        .rows = (int32_t)(b->size[0] * b->size[1] * b->size[2]),
-        .row_base = (int32_t)b->row_base,
-        .d0 = (int32_t)b->size[0],
-        .d1 = (int32_t)b->size[1],
-        .part_len = (int32_t)p->part_len,
-        .part0 = (int32_t)p->part0,
-        .parts = (int32_t)p->parts,
-        .parts_total = (int32_t)p->parts_total,
-        .stages = p->stages,
-        .iterations = p->iterations,
-        .accumulate = (int32_t)j->request->accumulate,
-        .partial_in = (int32_t)p->partial_in,
-        .partial_out = (int32_t)p->partial_out,
-        .state_in = (int32_t)p->state_in,
-        .state_out = (int32_t)p->state_out,
-        .types = {j->types[0], j->types[1]},
-    };
-    memcpy(args.param, j->request->param, sizeof args.param);
-    memcpy(args.iparam, j->request->iparam, sizeof args.iparam);
-    return args;
+/* All but the tensors, which stay zero. */
+static void set_args(const job *j, const box *b, const portion *p, am_row_args *out) {
+    memset(out, 0, sizeof *out);
+    out->n = (int32_t)b->size[COLUMNS];
+    out->rows = (int32_t)(b->size[0] * b->size[1] * b->size[2]);
+    out->row_base = (int32_t)b->row_base;
+    out->d0 = (int32_t)b->size[0];
+    out->d1 = (int32_t)b->size[1];
+    out->part_len = (int32_t)p->part_len;
+    out->part0 = (int32_t)p->part0;
+    out->parts = (int32_t)p->parts;
+    out->parts_total = (int32_t)p->parts_total;
+    out->stages = p->stages;
+    out->iterations = p->iterations;
+    out->accumulate = (int32_t)j->request->accumulate;
+    out->partial_in = (int32_t)p->partial_in;
+    out->partial_out = (int32_t)p->partial_out;
+    out->state_in = (int32_t)p->state_in;
+    out->state_out = (int32_t)p->state_out;
+    memcpy(out->types, j->types, sizeof out->types);
+    memcpy(out->param, j->request->param, sizeof out->param);
+    memcpy(out->iparam, j->request->iparam, sizeof out->iparam);
 }
 
 /* How many of something that asks for `work` a launch may take; at least one. */
@@ -129,6 +128,11 @@ static int64_t fitting(const job *j, uint64_t work) {
 static anymax_status send_rows(const job *j, am_row_launch *launch) {
     int64_t row = 0, step, even = ROWS_A_GROUP;
     anymax_status status = ANYMAX_OK;
+    if (j->sink->limits->launch_work == UINT64_MAX) {
+        launch->args.rows = launch->rows;
+        status = am_sink_count(j->sink);
+        return status == ANYMAX_OK ? j->sink->row(j->sink->user, launch) : status;
+    }
     launch->args.rows = 1;
     step = fitting(j, am_row_work(j->program, &launch->args));
     while (even > step) even /= 2;
@@ -151,34 +155,34 @@ static anymax_status send(const job *j, const box *b, const portion *p, size_t w
     size_t align = alignment(j->sink);
     int64_t columns = p->parts * p->part_len, first = p->part0 * p->part_len;
     if (columns > b->size[COLUMNS] - first) columns = b->size[COLUMNS] - first;
-    memset(&launch, 0, sizeof launch);
+    memset(launch.binding, 0, sizeof launch.binding);
+    set_args(j, b, p, &launch.args);
     launch.program = r->program;
-    launch.args = args_of(j, b, p);
     launch.rows = launch.args.rows;
     fit.binding = launch.binding;
     fit.binds = launch.args.binds;
     fit.slots = AM_SLOTS;
     fit.share = AM_SLOT_WORKSPACE;
-    for (int s = 0; s < AM_SLOTS; s++) {
+    launch.binding[AM_SLOT_WORKSPACE] = (am_binding){j->sink->workspace, 0, workspace_bytes, true};
+    fit.offset[AM_SLOT_WORKSPACE] = &launch.args.tensor[AM_SLOT_WORKSPACE].offset;
+    fit.element_bytes[AM_SLOT_WORKSPACE] = 4;
+    for (int i = 0; i < j->slots; i++) {
+        const int s = j->slot[i];
         const am_row_slot *slot = &r->slot[s];
-        am_slot_role role = j->program->slot[s].role;
+        const am_slot_role role = j->program->slot[s].role;
+        int64_t element = b->base[s] + (j->along[s] ? first * j->stride[s][COLUMNS] : 0);
+        size_t at = slot->offset_bytes + (size_t)element * slot->element_bytes;
+        size_t low = at / align * align;
+        launch.binding[s] =
+            (am_binding){slot->memory, low, at - low + (size_t)span_of(j, b, s, columns),
+                         role == AM_ROLE_OUT || role == AM_ROLE_ROW_OUT};
         fit.offset[s] = &launch.args.tensor[s].offset;
-        fit.element_bytes[s] = s == AM_SLOT_WORKSPACE ? 4 : slot->element_bytes;
-        if (s == AM_SLOT_WORKSPACE) {
-            launch.binding[s] = (am_binding){j->sink->workspace, 0, workspace_bytes, true};
-        } else if (slot->memory) {
-            int64_t element = b->base[s] + (j->along[s] ? first * j->stride[s][COLUMNS] : 0);
-            size_t at = slot->offset_bytes + (size_t)element * slot->element_bytes;
-            size_t low = at / align * align;
-            launch.binding[s] =
-                (am_binding){slot->memory, low, at - low + (size_t)span_of(j, b, s, columns),
-                             role == AM_ROLE_OUT || role == AM_ROLE_ROW_OUT};
-            launch.args.tensor[s].offset = (int32_t)((at - low) / slot->element_bytes);
-            launch.args.tensor[s].step = (int32_t)j->stride[s][COLUMNS];
-            launch.args.tensor[s].s0 = (int32_t)j->stride[s][0];
-            launch.args.tensor[s].s1 = (int32_t)j->stride[s][1];
-            launch.args.s2[s] = (int32_t)j->stride[s][2];
-        }
+        fit.element_bytes[s] = slot->element_bytes;
+        launch.args.tensor[s].offset = (int32_t)((at - low) / slot->element_bytes);
+        launch.args.tensor[s].step = (int32_t)j->stride[s][COLUMNS];
+        launch.args.tensor[s].s0 = (int32_t)j->stride[s][0];
+        launch.args.tensor[s].s1 = (int32_t)j->stride[s][1];
+        launch.args.s2[s] = (int32_t)j->stride[s][2];
     }
     if (workspace_bytes > j->sink->partial_bytes) j->sink->partial_bytes = workspace_bytes;
     /* All words of the workspace count from its binding's start, which is the workspace's. */
@@ -214,8 +218,9 @@ static anymax_status stage(split *s, int32_t stages) {
     portion p = {
         .part_len = s->part_len, .parts_total = s->parts, .stages = stages, .iterations = 1};
     const int32_t block = (int32_t)s->j->sink->limits->row_block;
-    am_row_args one = args_of(s->j, s->b, &p);
+    am_row_args one;
     int64_t window;
+    set_args(s->j, s->b, &p, &one);
     one.parts = 1;
     if (one.rows > block) one.rows = block;
     window = fitting(s->j, am_row_work(s->j->program, &one));
@@ -352,29 +357,51 @@ static anymax_status plan_box(const job *j, const box *b) {
 }
 
 /* Sizes above 1 are merged with their neighbour where every slot steps evenly over both. */
-static uint32_t merge_outer(const am_row_request *r, int64_t *size, int64_t (*stride)[5]) {
+static uint32_t merge_outer(const job *j, int64_t *size, int64_t (*stride)[5]) {
+    const am_row_request *r = j->request;
     uint32_t rank = 0;
-    for (uint32_t i = r->outer_rank; i-- > 0;) { /* from the fastest dimension outwards */
+    for (int i = 0; i < j->slots; i++) memset(stride[j->slot[i]], 0, sizeof *stride);
+    for (uint32_t d = r->outer_rank; d-- > 0;) { /* from the fastest dimension outwards */
         bool even = rank > 0;
-        if (r->outer[i] == 1) continue;
-        for (int s = 0; s < AM_SLOTS && even; s++)
-            if (r->slot[s].memory && r->slot[s].stride[i] != stride[s][rank - 1] * size[rank - 1])
-                even = false;
+        if (r->outer[d] == 1) continue;
+        for (int i = 0; i < j->slots && even; i++) {
+            const int s = j->slot[i];
+            even = r->slot[s].stride[d] == stride[s][rank - 1] * size[rank - 1];
+        }
         if (even) {
-            size[rank - 1] *= r->outer[i];
+            size[rank - 1] *= r->outer[d];
             continue;
         }
-        size[rank] = r->outer[i];
-        for (int s = 0; s < AM_SLOTS; s++) stride[s][rank] = r->slot[s].stride[i];
+        size[rank] = r->outer[d];
+        for (int i = 0; i < j->slots; i++) stride[j->slot[i]][rank] = r->slot[j->slot[i]].stride[d];
         rank++;
     }
     return rank;
 }
 
+/* Which slots are there, and of which types. */
+static void find_slots(job *j) {
+    j->types[0] = j->types[1] = 0;
+    j->slots = 0;
+    am_set_nibble(j->types, AM_SLOT_WORKSPACE, AM_F32);
+    for (int s = 0; s < AM_SLOT_WORKSPACE; s++) {
+        const am_slot_role role = j->program->slot[s].role;
+        if (!j->request->slot[s].memory) continue;
+        j->slot[j->slots++] = s;
+        j->along[s] = role == AM_ROLE_IN || role == AM_ROLE_OUT;
+        am_set_nibble(j->types, s, j->request->slot[s].type);
+    }
+}
+
 anymax_status am_plan_row(am_sink *sink, const am_row_request *request) {
-    job j = {.sink = sink, .request = request, .program = &am_program_table[request->program]};
-    int64_t size[5] = {1, 1, 1, 1, 1}, stride[AM_SLOTS][5] = {{0}}, outer = 1;
-    uint32_t rank = merge_outer(request, size, stride);
+    int64_t size[5] = {1, 1, 1, 1, 1}, stride[AM_SLOTS][5], outer;
+    uint32_t rank;
+    job j;
+    j.sink = sink;
+    j.request = request;
+    j.program = &am_program_table[request->program];
+    find_slots(&j);
+    rank = merge_outer(&j, size, stride);
     if (request->n <= 0) return ANYMAX_OK;
     if (request->n > INT32_MAX - 64)
         return am_fail(ANYMAX_ERROR_UNSUPPORTED,
@@ -383,22 +410,23 @@ anymax_status am_plan_row(am_sink *sink, const am_row_request *request) {
     for (uint32_t d = 0; d < rank; d++)
         if (size[d] <= 0) return ANYMAX_OK;
     j.iterations = request->iterations ? request->iterations : j.program->iterations;
-    am_set_nibble(j.types, AM_SLOT_WORKSPACE, AM_F32);
-    for (int s = 0; s < AM_SLOTS; s++) {
-        if (request->slot[s].memory) am_set_nibble(j.types, s, request->slot[s].type);
+    for (int i = 0; i < j.slots; i++) {
+        const int s = j.slot[i];
         for (int d = 0; d < 3; d++) j.stride[s][d] = stride[s][d];
         j.stride[s][COLUMNS] = request->slot[s].step;
-        j.along[s] =
-            j.program->slot[s].role == AM_ROLE_IN || j.program->slot[s].role == AM_ROLE_OUT;
     }
     /* Dimensions beyond the third are looped over. */
     outer = size[3] * size[4];
-    for (int64_t i = 0; i < outer; i++) {
-        box b = {.size = {size[0], size[1], size[2], request->n}};
+    for (int64_t o = 0; o < outer; o++) {
         anymax_status status;
-        b.row_base = i * size[0] * size[1] * size[2];
-        for (int s = 0; s < AM_SLOTS; s++)
-            b.base[s] = i % size[3] * stride[s][3] + i / size[3] * stride[s][4];
+        box b;
+        for (int d = 0; d < 3; d++) b.size[d] = size[d];
+        b.size[COLUMNS] = request->n;
+        b.row_base = o * size[0] * size[1] * size[2];
+        for (int i = 0; i < j.slots; i++) {
+            const int64_t *step = stride[j.slot[i]];
+            b.base[j.slot[i]] = o % size[3] * step[3] + o / size[3] * step[4];
+        }
         status = plan_box(&j, &b);
         if (status != ANYMAX_OK) return status;
     }

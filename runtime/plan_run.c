@@ -124,8 +124,7 @@ static anymax_status do_row(run *r, const am_action *a) {
     const am_program *p = &am_program_table[a->program];
     am_row_request q;
     uint32_t rank = a->rank, at = 0;
-    int64_t outer[ANYMAX_MAX_RANK] = {0};
-    memset(&q, 0, sizeof q);
+    int64_t outer[ANYMAX_MAX_RANK];
     q.program = a->program;
     q.accumulate = a->accumulate;
     q.iterations = a->iterations;
@@ -139,8 +138,10 @@ static anymax_status do_row(run *r, const am_action *a) {
     for (int s = 0; s < AM_SLOTS; s++) {
         am_row_slot *slot = &q.slot[s];
         bool along = p->slot[s].role == AM_ROLE_IN || p->slot[s].role == AM_ROLE_OUT;
-        int64_t stride[ANYMAX_MAX_RANK] = {0};
+        int64_t stride[ANYMAX_MAX_RANK];
         const am_view *v;
+        slot->memory = NULL;
+        slot->step = 0;
         if (a->value[s] < 0) continue;
         v = &r->plan->view[a->value[s]];
         slot->memory = memory_of(r, &r->plan->base[v->base], &slot->offset_bytes);
@@ -298,11 +299,15 @@ static anymax_status launch_all(run *r) {
 /* Every row launch sees the workspace, for its status word at least. */
 anymax_status am_plan_run(am_plan *plan) {
     anymax_stream *stream = plan->stream;
-    run r = {.plan = plan, .dry = true};
     anymax_status status = plan->status;
     int walks;
+    run r;
     if (status != ANYMAX_OK) return am_fail(status, "%s", plan->message);
     if (plan->empty) return ANYMAX_OK;
+    r.plan = plan;
+    r.dry = true;
+    r.torn = r.flags = false;
+    r.scratch_from = 0;
     r.sink = (am_sink){.limits = &stream->device->limits,
                        .pretend = &stream->device->options.pretend,
                        .workspace = (am_memory *)stream, /* not touched while dry */
