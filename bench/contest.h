@@ -50,5 +50,6 @@ void contest_rows_free(contest_rows *rows); /* also after a failure, and all zer
 /* Largest relative error of y against softmax (or log_softmax) of x in double precision: every row
  * of a small case, evenly spread ones of a large one. Infinite where y is not a number. */
 double contest_error(const contest_rows *rows, bool log_softmax);
+#define CONTEST_WRONG 1e-5 /* an error that no rounding explains */
 
 #endif

@@ -11,7 +11,6 @@
 #define CACHED_ELEMENTS ((int64_t)1 << 16)
 #define OTHER_ELEMENTS ((int64_t)1 << 24)
 #define AHEAD_COLUMNS 131072 /* of a row that the caches hold beside the one before */
-#define WRONG 1e-5           /* a relative error that no rounding explains */
 
 static const char *const standard[] = {"512",    "2048",    "8192",    "32768", "131072",
                                        "524288", "1048576", "4194304", NULL};
@@ -98,7 +97,7 @@ static bool make_turns(const form_level *level, const contest_rows *rows, anymax
         if (!all[i].run(&job[i])) return false;
         error = contest_error(rows, false);
         if (error > *worst) *worst = error;
-        if (!(error < WRONG)) {
+        if (!(error < CONTEST_WRONG)) {
             cmd_error("%s is wrong by %.1e", i == LIBRARY ? "anymax" : kinds[j.kind], error);
             return false;
         }

@@ -89,6 +89,10 @@ static bool make_calls(const peer_job *job, peer_call *call, contestant *all, si
         all[*count].threads = job->threads > 1;
         if (!call[i].run(call[i].state)) return false;
         call[i].error = contest_error(&job->rows, job->log_softmax);
+        if (i == 0 && !(call[i].error < CONTEST_WRONG)) {
+            cmd_error("anymax is wrong by %.1e", call[i].error);
+            return false;
+        }
         ++*count;
     }
     return true;
