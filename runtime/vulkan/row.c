@@ -6,6 +6,13 @@
 
 #define ANY_FLOAT 7u /* AM_ANY of shaders/common.glsl */
 
+/* A launch of whole rows that can raise no flag leaves the workspace alone. */
+static bool needs_workspace(const am_row_launch *launch) {
+    const int32_t states = AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3 | AM_STAGE_LOAD |
+                           AM_STAGE_SAVE | AM_STAGE_PARTIAL;
+    return (launch->args.stages & states) || am_program_table[launch->program].flags;
+}
+
 static void make_key(const am_backend_device *dev, const am_row_launch *launch,
                      const am_vk_shape *s, am_vk_key *key) {
     const am_row_args *a = &launch->args;
@@ -13,6 +20,7 @@ static void make_key(const am_backend_device *dev, const am_row_launch *launch,
     for (int slot = 0; slot < AM_SLOTS; slot++) {
         uint32_t type;
         if (!launch->binding[slot].memory) continue;
+        if (slot == AM_SLOT_WORKSPACE && !needs_workspace(launch)) continue;
         type = slot == AM_SLOT_WORKSPACE ? AM_F32 : am_nibble(a->types, slot);
         if (s->plain && slot != AM_SLOT_WORKSPACE && type <= AM_BF16) type = ANY_FLOAT;
         am_set_nibble(types, slot, type);
@@ -53,13 +61,13 @@ static bool in_quads(const am_row_args *a, int slot, int64_t first) {
                0;
 }
 
-/* Slots that are loaded as texels: which changes no bit. Slots that share a binding see the same
- * texels. */
-static void choose_quads(const am_backend_device *dev, const am_row_launch *launch, am_vk_key *key,
-                         am_vk_dispatch *d, int32_t *quads) {
+/* Slots that are loaded as texels, as a mask; which changes no bit. Slots that share a binding see
+ * the same texels. */
+static uint32_t choose_quads(const am_backend_device *dev, const am_row_launch *launch,
+                             const am_vk_shape *shape, am_vk_dispatch *d, int32_t *quads) {
     const am_program *program = &am_program_table[launch->program];
-    if (!dev->quads || key->spec[12] != 4) return;
-    for (int s = 0; s < AM_SLOT_WORKSPACE; s++) {
+    uint32_t mask = 0;
+    for (int s = 0; dev->quads && shape->each == 4 && s < AM_SLOT_WORKSPACE; s++) {
         const am_binding *b = &launch->binding[s];
         const uint32_t type = am_nibble(launch->args.types, s), bytes = type == AM_F32 ? 4 : 2;
         const uint32_t at = am_nibble(launch->args.binds, s);
@@ -67,21 +75,24 @@ static void choose_quads(const am_backend_device *dev, const am_row_launch *laun
         if (!b->memory || at >= AM_VK_QUADS || program->slot[s].role != AM_ROLE_IN) continue;
         if (type != AM_F32 && type != AM_F16 && type != AM_BF16) continue;
         view = b->memory->quads[bytes == 2];
-        if (!view || (d->quads[at] && d->quads[at] != view)) continue;
+        if (!view || (d->quads[at].memory && d->quads[at].view != view)) continue;
         if (!in_quads(&launch->args, s, (int64_t)(b->offset_bytes / bytes))) continue;
-        d->quads[at] = view;
+        d->quads[at].memory = b->memory;
+        d->quads[at].view = view;
         quads[at] = (int32_t)(b->offset_bytes / bytes);
-        key->spec[13] |= 1u << s;
+        mask |= 1u << s;
     }
+    return mask;
 }
 
 /* Ranges by binding number: slots that share one have equal ranges. */
 static anymax_status gather_bindings(const am_backend_device *dev, const am_row_launch *launch,
-                                     am_vk_dispatch *d) {
+                                     uint32_t quads, am_vk_dispatch *d) {
     for (int slot = 0; slot < AM_SLOTS; slot++) {
         const am_binding *b = &launch->binding[slot];
         uint32_t at = am_nibble(launch->args.binds, slot);
-        if (!b->memory) continue;
+        if (!b->memory || (quads >> slot & 1)) continue;
+        if (slot == AM_SLOT_WORKSPACE && !needs_workspace(launch)) continue;
         if (at >= dev->bindings)
             return am_fail(ANYMAX_ERROR_UNSUPPORTED,
                            "vulkan: %s needs more than %u storage buffers",
@@ -119,10 +130,10 @@ static anymax_status make_ready(am_backend_device *dev, const am_row_launch *lau
         return am_fail(ANYMAX_ERROR_UNSUPPORTED, "vulkan: there is no shader for %s",
                        program->name);
     am_vk_choose_shape(dev, program, &launch->args, (uint32_t)launch->rows, shape);
-    make_key(dev, launch, shape, &key);
     memset(d, 0, sizeof *d);
-    status = gather_bindings(dev, launch, d);
-    choose_quads(dev, launch, &key, d, quads);
+    make_key(dev, launch, shape, &key);
+    key.spec[13] = choose_quads(dev, launch, shape, d, quads);
+    status = gather_bindings(dev, launch, key.spec[13], d);
     return status == ANYMAX_OK ? am_vk_pipeline_get(dev, &key, &d->pipeline) : status;
 }
 

@@ -95,7 +95,6 @@ anymax_status am_vk_batch_open(am_backend_stream *stream, uint64_t work, am_vk_b
         /* Another stream may have been at the same memory. */
         everything_barrier(dev, batch->commands);
         stream->range_count = 0;
-        stream->dispatched = false;
         stream->recording = true;
     }
     batch->work += work;
@@ -204,93 +203,18 @@ static bool overlap(const am_vk_range *a, const am_vk_range *b) {
            (a->written || b->written);
 }
 
-/* A barrier, if there was anything since the last one. */
-static void order_all(am_backend_stream *stream, VkCommandBuffer commands) {
-    if (stream->range_count || stream->dispatched) everything_barrier(stream->dev, commands);
-    stream->range_count = 0;
-    stream->dispatched = false;
-}
-
-/* Notes what a copy touches, after a barrier where that meets an earlier command. */
+/* Notes what a command touches, after a barrier where that meets an earlier one. */
 void am_vk_order(am_backend_stream *stream, VkCommandBuffer commands, const am_vk_range *ranges,
                  uint32_t count) {
-    bool hazard = stream->dispatched || stream->range_count + count > AM_VK_RANGES;
+    bool hazard = stream->range_count + count > AM_VK_RANGES;
     for (uint32_t i = 0; i < count && !hazard; i++)
         for (uint32_t j = 0; j < stream->range_count && !hazard; j++)
             hazard = overlap(&ranges[i], &stream->range[j]);
-    if (hazard) order_all(stream, commands);
-    for (uint32_t i = 0; i < count; i++) stream->range[stream->range_count++] = ranges[i];
-}
-
-/* ---------------------------------------------------------------- dispatches */
-
-/* A set with the bindings of the dispatch. What it does not use needs a buffer all the same. */
-static VkDescriptorSet fill_set(am_backend_stream *stream, am_vk_batch *batch,
-                                const am_vk_dispatch *dispatch) {
-    am_backend_device *dev = stream->dev;
-    VkDescriptorSet set = batch->sets[batch->sets_used++];
-    uint32_t count = dev->full ? 8 : 4;
-    VkDescriptorBufferInfo buffers[AM_VK_MAX_BINDINGS],
-        spare = {.buffer = batch->up->buffer, .range = 16};
-    VkWriteDescriptorSet write[1 + AM_VK_QUADS] = {
-        {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-         .dstSet = set,
-         .dstBinding = 1,
-         .descriptorCount = count,
-         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-         .pBufferInfo = buffers}};
-    for (uint32_t i = 0; i < count; i++) {
-        const am_binding *b = &dispatch->binding[i];
-        VkDeviceSize range, most;
-        buffers[i] = spare;
-        if (!b->memory) continue;
-        /* Whole words, within buffer and limit. */
-        range = ((VkDeviceSize)b->span_bytes + 3) / 4 * 4;
-        most = b->memory->size_bytes - b->offset_bytes;
-        if (range > most) range = most;
-        if (range > dev->facts.properties.limits.maxStorageBufferRange)
-            range = dev->facts.properties.limits.maxStorageBufferRange;
-        buffers[i] = (VkDescriptorBufferInfo){b->memory->buffer, b->offset_bytes, range};
+    if (hazard) {
+        everything_barrier(stream->dev, commands);
+        stream->range_count = 0;
     }
-    for (uint32_t i = 0; i < AM_VK_QUADS; i++)
-        write[1 + i] = (VkWriteDescriptorSet){
-            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-            .dstSet = set,
-            .dstBinding = 2 + i,
-            .descriptorCount = 1,
-            .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
-            .pTexelBufferView = dispatch->quads[i] ? &dispatch->quads[i] : &batch->up->quads[0]};
-    dev->vkUpdateDescriptorSets(dev->device, dev->full ? 1 + AM_VK_QUADS : 1, write, 0, NULL);
-    return set;
-}
-
-anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispatch *dispatch) {
-    am_backend_device *dev = stream->dev;
-    am_vk_batch *batch;
-    VkDescriptorSet set;
-    uint32_t offset;
-    anymax_status status = am_vk_batch_open(stream, dispatch->work, &batch);
-    if (status != ANYMAX_OK)
-        return dispatch->follows && status != ANYMAX_ERROR_DEVICE_LOST ? am_vk_torn(dev, "vulkan")
-                                                                       : status;
-    if (dispatch->follows && !batch->sets_used) batch->tears = true;
-    if (dispatch->follows && batch->sets_used)
-        set = batch->sets[batch->sets_used - 1];
-    else
-        set = fill_set(stream, batch, dispatch);
-    /* Launches of a plan depend on each other as a rule, and every binding counts as written, as
-     * one array holds them all: no use in asking for hazards. */
-    order_all(stream, batch->commands);
-    stream->dispatched = true;
-    offset = AM_VK_ARGS_BYTES * batch->args_used++;
-    memcpy(batch->up->mapped + offset, dispatch->args, dispatch->args_size);
-    batch->commands_used++;
-    dev->vkCmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline);
-    dev->vkCmdBindDescriptorSets(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dev->layout, 0, 1,
-                                 &set, 1, &offset);
-    dev->vkCmdDispatch(batch->commands, dispatch->groups[0], dispatch->groups[1],
-                       dispatch->groups[2]);
-    return ANYMAX_OK;
+    for (uint32_t i = 0; i < count; i++) stream->range[stream->range_count++] = ranges[i];
 }
 
 am_backend_device *am_vk_stream_device(am_backend_stream *stream) {

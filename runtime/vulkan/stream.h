@@ -42,9 +42,8 @@ struct am_backend_stream {
     am_vk_batch batch[AM_VK_BATCHES];
     uint32_t current;
     bool recording;
-    am_vk_range range[AM_VK_RANGES]; /* that copies touched since the last barrier */
+    am_vk_range range[AM_VK_RANGES]; /* that commands touched since the last barrier */
     uint32_t range_count;
-    bool dispatched;  /* since the last barrier */
     bool together;    /* what is recorded belongs to what was recorded before */
     VkResult dropped; /* why recorded work or reads were dropped, for the next sync */
 };

@@ -189,7 +189,11 @@ typedef struct am_vk_dispatch {
     uint32_t groups[3];
     /* Ranges of the binding numbers; memory NULL: unused. */
     am_binding binding[AM_VK_MAX_BINDINGS];
-    VkBufferView quads[AM_VK_QUADS]; /* of the first ones; VK_NULL_HANDLE: not loaded as texels */
+    /* What is read as texels, by number; memory NULL: nothing. */
+    struct {
+        const am_memory *memory;
+        VkBufferView view;
+    } quads[AM_VK_QUADS];
     bool follows;                    /* continues the dispatch before, with the same bindings */
 } am_vk_dispatch;
 
