@@ -48,6 +48,7 @@ typedef struct am_tile {
     int32_t column, column_step, column_end;
     const int32_t *lane_column;
     ptrdiff_t ahead[AM_MAX_IN]; /* from an element to one that is wanted later; 0: nothing is */
+    bool early;                 /* that one is wanted in this pass already */
     float fall;                 /* how far the anchor of the keep values lies below the row's: <= 0 */
 } am_tile;
 
@@ -86,9 +87,12 @@ typedef struct am_cpu_slot {
 /* The loops of a program, for lanes across rows (form 0) or along one (form 1: row scalars are read
  * from lane 0 alone). */
 typedef struct am_cpu_form {
+    bool apart; /* tiles may differ in what there is to do: short ones pay */
     /* Reduce a tile into sums, [reduction][AM_W]. Stage 2 writes tile.keep, stage 3 and the finish
      * read it. */
     void (*stage[3])(const am_tile *tile, float *sums);
+    /* Whether the row needs stage 3: along only, elsewhere NULL. */
+    bool (*need_3)(const float *scalars, const int32_t *indices, const am_row_args *args);
     void (*keep)(const am_tile *tile); /* writes tile.keep alone; NULL without ROW_KEEP */
     /* NULL without ROW_OUT; + 1 past the caches, + 2 with tile.fall < 0: along only. */
     void (*finish[4])(const am_tile *tile);
@@ -151,7 +155,8 @@ typedef struct am_row_job {
     bool across, keep, hold, online, list;
     bool stream;   /* outputs go past the caches */
     int32_t ahead; /* rows from one that is worked on to the one that comes into the cache; 0: none */
-    bool tiles_ahead; /* within the row, tiles come in one by one */
+    bool tiles_ahead; /* within the row, tiles come in one by one, */
+    bool early;       /* all of them in the first pass */
     int block_rows; /* 1 along a row, AM_W across */
 } am_row_job;
 

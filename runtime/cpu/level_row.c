@@ -87,6 +87,13 @@ static void stage_later(am_block *b, int stage, const am_list *list, int list_st
         scalars_at(b, stage + 1);
     }
     if (!(stages & elements)) return;
+    if (stage == 2 && b->form->need_3 != NULL && !(stages & AM_STAGE_PARTIAL) &&
+        !b->form->need_3(b->scratch->scalars[0], b->scratch->indices[0], b->args)) {
+        clear(b, first, count, b->scratch->sums);
+        commit(b, first, count, b->scratch->sums);
+        scalars_at(b, 3);
+        return;
+    }
     for (int i = 0; i < times; i++) {
         stage_reduce(b, list, list_steps, stage);
         if (stages & AM_STAGE_PARTIAL) {
@@ -214,10 +221,10 @@ static void finish_row(am_block *b) {
 }
 
 /* Whether am_next_row can take the tile along (am_block.fixed). */
-static bool is_fixed(const am_row_job *job) {
+static bool is_fixed(const am_row_job *job, int tile_steps) {
     const am_cpu_row *p = job->program;
     const am_row_args *a = job->args;
-    if (job->across || a->parts != 1 || a->n > AM_RUN * AM_W || a->n % AM_W != 0) return false;
+    if (job->across || a->parts != 1 || a->n > tile_steps * AM_W || a->n % AM_W != 0) return false;
     if (job->list || a->stages & (AM_STAGE_PARTIAL | AM_STAGE_ONLINE)) return false;
     for (int i = 0; i < p->in_count; i++) {
         int slot = p->in[i].slot;
@@ -237,10 +244,11 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->args = job->args;
     b->scratch = scratch;
     b->lanes = job->across ? AM_W : 1;
-    b->tile_steps = job->across ? AM_TILE : AM_RUN;
+    b->tile_steps = job->across || (b->form->apart && job->args->n <= AM_RUN * AM_W) ? AM_TILE : AM_RUN;
     b->tile.args = job->args;
     b->tile.scalars = scratch->scalars[0];
     b->tile.indices = scratch->indices[0];
+    b->tile.early = job->early;
     b->tile.column_step = job->across ? 1 : AM_W;
     b->tile.lane_column = job->across ? no_columns : lane_columns;
     for (int i = 0; i < b->program->in_count; i++)
@@ -249,7 +257,7 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->wanted = false;
     for (int i = 0; i < b->program->out_count; i++)
         b->wanted |= job->data[b->program->out[i].slot] != NULL;
-    b->fixed = is_fixed(job);
+    b->fixed = is_fixed(job, b->tile_steps);
     b->out_open = false;
     b->open = -1;
     b->row = -2;

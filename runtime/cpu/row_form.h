@@ -42,11 +42,30 @@
              nexts ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT), sums_(ROW_SUM(DONE)), \
              sums_(ROW_SUM(LAST)))
 
+/* Twice, for tiles that ROW_IDLE holds for and for others. */
+#if ROW_HAS_IDLE && defined(AM_ALONG)
+static int AM_PART(idle)(const am_tile *am_tile_) {
+    ROW_STATE(am_tile_->scalars, am_tile_->indices, am_tile_->args)
+    ROW_INDEX(GET_X)
+    return ROW_IDLE(am_tile_->column, am_tile_->column + am_tile_->steps * AM_W);
+}
+#define ROW_APART(...) \
+    if (AM_PART(idle)(am_tile_)) { \
+        enum { am_idles = 1 }; \
+        __VA_ARGS__ \
+    } else { \
+        __VA_ARGS__ \
+    }
+#else
+#define ROW_APART(...) __VA_ARGS__
+#endif
 #if ROW_HAS_1
 static void AM_PART(stage_1)(const am_tile *am_tile_, float *am_sums) {
-    ROW_TILE(ROW_S1(ROW_SUM(FIRST)), ROW_IN(IN_BASE) ROW_S1(ROW_SUM(BASE)) ROW_WATCH(BASE), ,
-             ROW_IN(IN_GET) ROW_LET ROW_S1(SUM_STEP) ROW_WATCH(STEP)(ROW_POISON), ROW_IN(IN_NEXT),
-             ROW_S1(ROW_SUM(DONE)) ROW_WATCH_DONE(ROW_BAD), ROW_S1(ROW_SUM(LAST)))
+    ROW_APART(
+        ROW_TILE(ROW_S1(ROW_SUM(FIRST)), ROW_IN(IN_BASE) ROW_S1(ROW_SUM(BASE)) ROW_WATCH(BASE), ,
+                 ROW_IN(IN_GET) ROW_LET ROW_S1(SUM_STEP) ROW_WATCH(STEP)(ROW_POISON),
+                 ROW_BEFORE(ROW_IN(IN_AHEAD_1)) ROW_IN(IN_NEXT), ROW_S1(ROW_SUM(DONE)) ROW_WATCH_DONE(ROW_BAD),
+                 ROW_S1(ROW_SUM(LAST))))
 }
 #endif
 /* Twice, for rows that ROW_UNIT holds for and for others. */
@@ -66,21 +85,20 @@ static int AM_PART(unit)(const am_tile *am_tile_) {
         enum { am_unit = 1 }; \
         __VA_ARGS__ \
     } else { \
-        enum { am_unit = 0 }; \
         __VA_ARGS__ \
     }
 #else
-#define ROW_TWICE(...) enum { am_unit = 0 }; __VA_ARGS__
+#define ROW_TWICE(...) __VA_ARGS__
 #endif
 #if ROW_HAS_2
-/* The longest of the stages: what comes next is asked for while it runs. */
 static void AM_PART(stage_2)(const am_tile *am_tile_, float *am_sums) {
-    ROW_TWICE(ROW_STAGE(ROW_SEEN_2, ROW_KEEP(KEEP_MAKE) ROW_KEPT(KEEP_PUT), ROW_S2, ROW_BEFORE(ROW_IN(IN_AHEAD))))
+    ROW_APART(ROW_TWICE(ROW_STAGE(ROW_SEEN_2, ROW_KEEP(KEEP_MAKE) ROW_KEPT(KEEP_PUT), ROW_S2,
+                                  ROW_BEFORE(ROW_IN(IN_AHEAD_2)))))
 }
 #endif
 #if ROW_HAS_3
 static void AM_PART(stage_3)(const am_tile *am_tile_, float *am_sums) {
-    ROW_STAGE(ROW_SEEN_3, ROW_KEPT(KEEP_GET), ROW_S3, )
+    ROW_APART(ROW_STAGE(ROW_SEEN_3, ROW_KEPT(KEEP_GET), ROW_S3, ))
 }
 #endif
 #if ROW_HAS_KEEP && ROW_KEEP_LATER
@@ -96,12 +114,12 @@ static void AM_PART(keep)(const am_tile *am_tile_) {
              ROW_IN(IN_GET) ROW_LET kept ROW_OUT(put), \
              ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT) ROW_OUT(next), , )
 static void AM_PART(finish)(const am_tile *am_tile_) {
-    ROW_FINISH(ROW_KEPT(KEEP_GET), OUT_PUT, OUT_NEXT)
+    ROW_APART(ROW_FINISH(ROW_KEPT(KEEP_GET), OUT_PUT, OUT_NEXT))
 }
 #if defined(AM_ALONG)
 /* Past the caches. */
 static void AM_PART(finish_stream)(const am_tile *am_tile_) {
-    ROW_FINISH(ROW_KEPT(KEEP_GET), LINE_PUT, LINE_NEXT)
+    ROW_APART(ROW_FINISH(ROW_KEPT(KEEP_GET), LINE_PUT, LINE_NEXT))
 }
 #if ROW_HAS_KEEP_MOVE
 /* The same for a tile whose anchor, that of the tiles up to it, lies below the row's. */
@@ -158,7 +176,17 @@ static void AM_PART(move)(const float *am_scalars, const am_row_args *am_call, f
 }
 #endif
 
+#if ROW_HAS_3 && defined(AM_ALONG)
+static bool AM_PART(need_3)(const float *am_scalars, const int32_t *am_indices,
+                            const am_row_args *am_call) {
+    ROW_STATE(am_scalars, am_indices, am_call)
+    ROW_VARS(GET_V) ROW_PARAM(GET_P) ROW_INDEX(GET_X) ROW_SEEN_3
+    return ROW_NEED_3;
+}
+#endif
+
 static const am_cpu_form AM_PART(form) = {
+    .apart = ROW_HAS_IDLE,
 #if ROW_HAS_1
     .stage[0] = AM_PART(stage_1),
 #endif
@@ -167,6 +195,9 @@ static const am_cpu_form AM_PART(form) = {
 #endif
 #if ROW_HAS_3
     .stage[2] = AM_PART(stage_3),
+#if defined(AM_ALONG)
+    .need_3 = AM_PART(need_3),
+#endif
 #endif
 #if ROW_HAS_KEEP && ROW_KEEP_LATER
     .keep = AM_PART(keep),
@@ -200,3 +231,4 @@ static const am_cpu_form AM_PART(form) = {
 #undef ROW_TILE
 #undef ROW_STAGE
 #undef ROW_TWICE
+#undef ROW_APART

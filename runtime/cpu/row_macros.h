@@ -33,8 +33,10 @@
     const ptrdiff_t name##_ahead = am_tile_->ahead[AM_ID(IN_##slot##_##name)]; (void)name##_ahead;
 #define IN_GET(slot, name, absent) const real name = name##_in[am_l]; (void)name;
 #define IN_NEXT(slot, name, absent) name##_in += name##_in_step;
-#define IN_AHEAD(slot, name, absent) \
-    if (name##_ahead != 0) \
+/* What comes next is asked for in stage 2, the longest, or in stage 1. */
+#define IN_AHEAD_1(slot, name, absent) if (name##_ahead != 0 && am_tile_->early) IN_ASK(name)
+#define IN_AHEAD_2(slot, name, absent) if (name##_ahead != 0 && !am_tile_->early) IN_ASK(name)
+#define IN_ASK(name) \
         for (int am_i = 0; am_i < AM_CHUNK; am_i += 16) am_prefetch(name##_in + name##_ahead + am_i);
 #define OUT_AT(slot, name, e) AM_ID(OUT_##slot##_##name),
 #define OUT_BASE(slot, name, e) \

@@ -19,6 +19,10 @@
 #ifndef am_fma
 #define am_fma(a, b, c) ((a) * (b) + (c))
 #endif
+/* a where ROW_IDLE holds and the skeleton asks, else b. */
+#ifndef am_idle
+#define am_idle(a, b) b
+#endif
 #ifndef am_pow2
 /* The mask: no shift of whatever integer a NaN becomes. */
 #define am_pow2(n) am_from_bits(((am_int(n) + 127) & 255) << 23)

@@ -84,6 +84,15 @@
 #define ROW_HAS_KEEP 0
 #define ROW_KEEP(K)
 #endif
+#ifdef ROW_IDLE
+#define ROW_HAS_IDLE 1
+#else
+#define ROW_HAS_IDLE 0
+#define ROW_IDLE(first, end) 0
+#endif
+#ifndef ROW_NEED_3
+#define ROW_NEED_3 1
+#endif
 #ifndef ROW_KEEP_LATER
 #define ROW_KEEP_LATER 1
 #endif

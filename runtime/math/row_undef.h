@@ -23,6 +23,9 @@
 #undef ROW_N2
 #undef ROW_KEEP
 #undef ROW_KEEP_LATER
+#undef ROW_IDLE
+#undef ROW_HAS_IDLE
+#undef ROW_NEED_3
 #undef ROW_MOVE
 #undef ROW_KEEP_MOVE
 #undef ROW_HAS_KEEP_MOVE

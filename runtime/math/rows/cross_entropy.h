@@ -6,16 +6,23 @@
 #define ROW_UNIT MAP_UNIT
 #define ROW_LET \
     MAP_LET     \
-    const real tj = am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f)));
+    const real tj = am_idle(                                                                        \
+        LIT(0.0f), am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f))));
 #define ROW_POISON MAP_POISON
 #define ROW_INDEX(X) X(3, target)
 #define ROW_INT(C) C(0, ignore_index)
 #define ROW_CONST(C) C(1, smoothing) C(2, z_loss) C(3, probabilities)
+/* Columns without the target, where it is one class, add to the sum of exp alone. `visible` serves
+ * smoothing and nothing else. */
+#define ROW_IDLE(first, end) \
+    (probabilities == 0.0f && smoothing == 0.0f && (target < (first) || target >= (end)))
+#define CE_NONE LIT(-0.0f)
 /* lost: a masked class is wanted. */
-#define ROW_S1(R)                                                \
-    R(MAX, m, z)                                                 \
-    R(SUM, visible, am_sel(am_visible(z), LIT(1.0f), LIT(0.0f))) \
-    R(MAX, lost, am_sel(am_visible(z), LIT(0.0f), am_sel(tj > 0.0f, LIT(1.0f), LIT(0.0f))))
+#define ROW_S1(R)                                                                  \
+    R(MAX, m, z)                                                                   \
+    R(SUM, visible, am_idle(CE_NONE, am_sel(am_visible(z), LIT(1.0f), LIT(0.0f)))) \
+    R(MAX, lost,                                                                   \
+      am_idle(LIT(-AM_INF), am_sel(am_visible(z), LIT(0.0f), am_sel(tj > 0.0f, LIT(1.0f), LIT(0.0f)))))
 /* skipped: the row has no loss, since its target is ignored or outside of the classes. */
 #define ROW_T1                                                                    \
     skipped = target == ignore_index ? ROWLIT(1.0f) : ROWLIT(0.0f);               \
@@ -35,14 +42,15 @@
 #define ROW_S2(R)                              \
     R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) \
     R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))  \
-    R(SUM, own, (weight * tj))                 \
-    R(SUM, total, CE_A) R(SUM, below, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f)))
+    R(SUM, own, am_idle(CE_NONE, (weight * tj))) \
+    R(SUM, total, am_idle(CE_NONE, CE_A))      \
+    R(SUM, below, am_idle(CE_NONE, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f))))
 #define ROW_T2                                                                               \
     logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);               \
     norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                     \
     cost = (total * logsum - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f)); \
     cost = lost > 0.0f ? ROWLIT(AM_INF) : cost;                                              \
-    cost = skipped > 0.0f || visible == 0.0f ? ROWLIT(0.0f) : cost;                          \
+    cost = skipped > 0.0f || m == -AM_INF ? ROWLIT(0.0f) : cost;                          \
     counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;                                     \
     counted = skipped > 0.0f ? ROWLIT(0.0f) : counted;
 #define ROW_ROW(O) O(4, loss, cost) O(5, lse, norm) O(6, counted, counted)
@@ -54,13 +62,14 @@
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 4, up_loss) P(5, 5, up_lse)
 #define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(inv) V(up) V(pull) V(norm)
-#define ROW_S2(R) R(SUM, s, e) R(SUM, total, CE_A)
+#define ROW_S2(R) R(SUM, s, e) R(SUM, total, am_idle(CE_NONE, CE_A))
 #define ROW_T2                                               \
     inv = am_inverse_row(s);                                 \
     norm = s == 0.0f ? ROWLIT(0.0f) : am_log_row(s) + k * m; \
-    up = skipped + lost > 0.0f ? ROWLIT(0.0f) : up_loss;     \
+    up = skipped > 0.0f || lost > 0.0f ? ROWLIT(0.0f) : up_loss; \
     pull = up_lse + (z_loss > 0.0f ? 2.0f * z_loss * norm * up : ROWLIT(0.0f));
-#define CE_PART ((e * inv) * total - CE_A)
+#define CE_PART am_idle((e * inv) * total, ((e * inv) * total - CE_A))
+#define ROW_NEED_3 (inv > 0.5f)
 #define ROW_S3(R) R(SUM, others, am_sel(z < m, CE_PART, LIT(0.0f)))
 #define ROW_FLAG(F) F(0, outside > 0.0f)
 #define ROW_OUT(O)                                                                          \

@@ -160,6 +160,7 @@ AM_FN real am_qlog(real f, real a) {
     q = sg * inv;             \
     slope = ((gy * mb - gb) + a * (gh * mb - h * gb)) * 0.5f * inv;
 #define ENTMAX_PART (am_exp(t) * (g - q))
+#define ROW_NEED_3 (inv > 0.5f)
 #define ROW_S3(R) R(SUM, others, am_sel(am_and(y > 0.0f, t < top), ENTMAX_PART, LIT(0.0f)))
 #define ROW_OUT(O)                                                                                 \
     O(3, grad_x,                                                                                   \
