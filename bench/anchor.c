@@ -41,6 +41,13 @@ const char *anchor_kind_name(anchor_kind kind) {
     return kind == ANCHOR_COPY ? "copy" : "read";
 }
 
+static bool copies_all(anchor *a) {
+    uint32_t word[2] = {0};
+    if (!a->backend->run(a) || !a->backend->ends(a, word)) return false;
+    if (word[0] == ANCHOR_WORD && word[1] == ANCHOR_WORD) return true;
+    return io_fail(&a->error, "the copy that it was to be held against is wrong");
+}
+
 bool anchor_prepare(anchor *a, anchor_kind kind, double bytes, io_error *error) {
     double wanted = kind == ANCHOR_COPY ? bytes / 2 : bytes, most = 0x1p40;
     size_t length;
@@ -54,7 +61,7 @@ bool anchor_prepare(anchor *a, anchor_kind kind, double bytes, io_error *error) 
     if (a->kind == kind && a->length == length) return true;
     a->kind = kind;
     a->length = length;
-    if (a->backend->resize(a)) return true;
+    if (a->backend->resize(a) && (kind == ANCHOR_READ || copies_all(a))) return true;
     *error = a->error;
     a->length = 0;
     return false;

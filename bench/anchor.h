@@ -19,9 +19,12 @@ typedef struct anchor anchor;
 typedef struct anchor_backend {
     const char *name; /* "cpu" */
     bool (*open)(anchor *a);
-    /* Buffers of `length` bytes (a multiple of ANCHOR_GRAIN), touched; `to` is for copies alone. */
+    /* Buffers of `length` bytes (a multiple of ANCHOR_GRAIN), touched: `from` is full of
+     * ANCHOR_WORD, `to`, for copies alone, of zeros. */
     bool (*resize)(anchor *a);
     bool (*run)(anchor *a);
+    /* The first and the last word of `to`. */
+    bool (*ends)(anchor *a, uint32_t word[2]);
     bool (*empty)(
         anchor *a); /* starts a kernel that does nothing, and waits; NULL: no such thing */
     void (*close)(anchor *a); /* also after a failure */
@@ -29,6 +32,8 @@ typedef struct anchor_backend {
 
 /* Bytes of a buffer are a multiple of this: what an item, a group or a thread takes at a time. */
 #define ANCHOR_GRAIN ((size_t)65536)
+
+#define ANCHOR_WORD UINT32_C(0x01010101) /* as a float, a tiny number */
 
 struct anchor {
     const anchor_backend *backend;
@@ -46,7 +51,8 @@ extern const anchor_backend anchor_cpu, anchor_opencl, anchor_vulkan;
 anchor *anchor_create(const anymax_device_info *info, uint32_t threads, io_error *error);
 void anchor_free(anchor *a); /* accepts NULL */
 
-/* Makes buffers for `bytes` read and written; fewer where one allocation takes no more. */
+/* Makes buffers for `bytes` read and written; fewer where one allocation takes no more. A copy is
+ * tried: what it does not copy it would be fast at. */
 bool anchor_prepare(anchor *a, anchor_kind kind, double bytes, io_error *error);
 /* Bytes that a run moves. */
 double anchor_bytes(const anchor *a);

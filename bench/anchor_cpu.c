@@ -127,6 +127,13 @@ static bool cpu_run(anchor *a) {
     return true;
 }
 
+static bool cpu_ends(anchor *a, uint32_t word[2]) {
+    const cpu_state *s = a->state;
+    memcpy(&word[0], s->to, sizeof *word);
+    memcpy(&word[1], s->to + a->length - sizeof *word, sizeof *word);
+    return true;
+}
+
 static void choose_way(anchor *a) {
     cpu_state *s = a->state;
     cpu_way way[4], best = NULL;
@@ -164,6 +171,7 @@ static bool cpu_resize(anchor *a) {
     if (a->threads == 1) parts = 1;
     s->part = ((a->length + parts - 1) / parts + PAGE - 1) / PAGE * PAGE;
     choose_way(a);
+    if (s->to) memset(s->to, 0, a->length);
     return true;
 }
 
@@ -183,5 +191,9 @@ static void cpu_close(anchor *a) {
     am_free(s);
 }
 
-const anchor_backend anchor_cpu = {
-    .name = "cpu", .open = cpu_open, .resize = cpu_resize, .run = cpu_run, .close = cpu_close};
+const anchor_backend anchor_cpu = {.name = "cpu",
+                                   .open = cpu_open,
+                                   .resize = cpu_resize,
+                                   .run = cpu_run,
+                                   .ends = cpu_ends,
+                                   .close = cpu_close};

@@ -122,14 +122,13 @@ static bool cl_open(anchor *a) {
     return load(a, &s->api) && find_device(a, s) && build(a, s);
 }
 
-static bool touched_buffer(anchor *a, cl_state *s, cl_mem *buffer, size_t bytes) {
-    const cl_uint zero = 0;
+static bool touched_buffer(anchor *a, cl_state *s, cl_mem *buffer, cl_uint word) {
     cl_int code;
     if (*buffer) s->api.clReleaseMemObject(*buffer);
-    *buffer = s->api.clCreateBuffer(s->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+    *buffer = s->api.clCreateBuffer(s->context, CL_MEM_READ_WRITE, a->length, NULL, &code);
     if (!*buffer) return failed(a, "creating a buffer", code);
-    code =
-        s->api.clEnqueueFillBuffer(s->queue, *buffer, &zero, sizeof zero, 0, bytes, 0, NULL, NULL);
+    code = s->api.clEnqueueFillBuffer(s->queue, *buffer, &word, sizeof word, 0, a->length, 0, NULL,
+                                      NULL);
     if (code == CL_SUCCESS) code = s->api.clFinish(s->queue);
     return code == CL_SUCCESS ? true : failed(a, "filling a buffer", code);
 }
@@ -137,7 +136,7 @@ static bool touched_buffer(anchor *a, cl_state *s, cl_mem *buffer, size_t bytes)
 static bool cl_resize(anchor *a) {
     cl_state *s = a->state;
     int k;
-    if (!touched_buffer(a, s, &s->from, a->length) || !touched_buffer(a, s, &s->to, a->length))
+    if (!touched_buffer(a, s, &s->from, ANCHOR_WORD) || !touched_buffer(a, s, &s->to, 0))
         return false;
     for (k = 0; k < KERNELS; k++) {
         cl_int code = s->api.clSetKernelArg(s->kernel[k], 0, sizeof s->to, &s->to);
@@ -159,6 +158,18 @@ static bool launch(anchor *a, int kernel, size_t items) {
 static bool cl_run(anchor *a) {
     const cl_state *s = a->state;
     return launch(a, (int)a->kind, a->length / s->shape->vector_bytes / s->shape->turns[a->kind]);
+}
+
+static bool cl_ends(anchor *a, uint32_t word[2]) {
+    const cl_state *s = a->state;
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        size_t at = i ? a->length - sizeof *word : 0;
+        cl_int code = s->api.clEnqueueReadBuffer(s->queue, s->to, CL_TRUE, at, sizeof *word,
+                                                 &word[i], 0, NULL, NULL);
+        if (code != CL_SUCCESS) return failed(a, "reading a buffer", code);
+    }
+    return true;
 }
 
 static bool cl_empty(anchor *a) {
@@ -183,5 +194,6 @@ const anchor_backend anchor_opencl = {.name = "opencl",
                                       .open = cl_open,
                                       .resize = cl_resize,
                                       .run = cl_run,
+                                      .ends = cl_ends,
                                       .empty = cl_empty,
                                       .close = cl_close};

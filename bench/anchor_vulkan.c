@@ -10,6 +10,7 @@
 
 #define EMPTY 2 /* the kernel behind those of anchor_kind */
 #define KERNELS 3
+#define PEEK 2          /* number of the buffer that the host reads */
 #define WIDE_ITEMS 256u /* of a group on GPUs: 4 KiB of vec4 */
 #define LANES 8u        /* likewise on processors */
 
@@ -21,8 +22,8 @@ typedef struct vk_state {
     VkQueue queue;
     uint32_t family;
     VkPhysicalDeviceMemoryProperties memory_types;
-    VkBuffer buffer[2]; /* to, from */
-    VkDeviceMemory memory[2];
+    VkBuffer buffer[3]; /* to, from, and one that the host reads */
+    VkDeviceMemory memory[3];
     VkDescriptorSetLayout set_layout;
     VkDescriptorPool set_pool;
     VkDescriptorSet set;
@@ -243,7 +244,7 @@ static bool vk_empty(anchor *a) {
 
 static void drop_buffers(vk_state *s) {
     int i;
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i <= PEEK; i++) {
         if (s->buffer[i]) s->vkDestroyBuffer(s->device, s->buffer[i], NULL);
         if (s->memory[i]) s->vkFreeMemory(s->device, s->memory[i], NULL);
         s->buffer[i] = VK_NULL_HANDLE;
@@ -251,57 +252,86 @@ static void drop_buffers(vk_state *s) {
     }
 }
 
-/* Memory of the device, of no special kind. */
-static uint32_t memory_type(const vk_state *s, uint32_t allowed) {
+/* The first type with these properties, of no special kind; else any that is allowed. */
+static uint32_t memory_type(const vk_state *s, uint32_t allowed, uint32_t wanted) {
     const uint32_t odd = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
     uint32_t t;
     for (t = 0; t < s->memory_types.memoryTypeCount; t++) {
         uint32_t flags = s->memory_types.memoryTypes[t].propertyFlags;
-        if ((allowed >> t & 1) && (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) && !(flags & odd))
-            return t;
+        if ((allowed >> t & 1) && (flags & wanted) == wanted && !(flags & odd)) return t;
     }
     for (t = 0; t + 1 < s->memory_types.memoryTypeCount && !(allowed >> t & 1); t++) {
     }
     return t;
 }
 
-static bool make_buffer(anchor *a, vk_state *s, uint32_t binding) {
+static bool make_buffer(anchor *a, vk_state *s, uint32_t number, VkDeviceSize size,
+                        uint32_t properties) {
     VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                               .size = a->length,
+                               .size = size,
                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                        VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT};
     VkMemoryAllocateInfo memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-    VkDescriptorBufferInfo range = {.range = VK_WHOLE_SIZE};
+    VkMemoryRequirements need;
+    if (!good(a, s->vkCreateBuffer(s->device, &info, NULL, &s->buffer[number]), "vkCreateBuffer"))
+        return false;
+    s->vkGetBufferMemoryRequirements(s->device, s->buffer[number], &need);
+    memory.allocationSize = need.size;
+    memory.memoryTypeIndex = memory_type(s, need.memoryTypeBits, properties);
+    return good(a, s->vkAllocateMemory(s->device, &memory, NULL, &s->memory[number]),
+                "vkAllocateMemory") &&
+           good(a, s->vkBindBufferMemory(s->device, s->buffer[number], s->memory[number], 0),
+                "vkBindBufferMemory");
+}
+
+static void bind_buffer(vk_state *s, uint32_t binding) {
+    VkDescriptorBufferInfo range = {s->buffer[binding], 0, VK_WHOLE_SIZE};
     VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                   .dstSet = s->set,
                                   .dstBinding = binding,
                                   .descriptorCount = 1,
                                   .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                   .pBufferInfo = &range};
-    VkMemoryRequirements need;
-    if (!good(a, s->vkCreateBuffer(s->device, &info, NULL, &s->buffer[binding]), "vkCreateBuffer"))
-        return false;
-    s->vkGetBufferMemoryRequirements(s->device, s->buffer[binding], &need);
-    memory.allocationSize = need.size;
-    memory.memoryTypeIndex = memory_type(s, need.memoryTypeBits);
-    if (!good(a, s->vkAllocateMemory(s->device, &memory, NULL, &s->memory[binding]),
-              "vkAllocateMemory") ||
-        !good(a, s->vkBindBufferMemory(s->device, s->buffer[binding], s->memory[binding], 0),
-              "vkBindBufferMemory"))
-        return false;
-    range.buffer = s->buffer[binding];
     s->vkUpdateDescriptorSets(s->device, 1, &write, 0, NULL);
-    return true;
 }
 
 static bool vk_resize(anchor *a) {
+    const uint32_t local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                   visible =
+                       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     vk_state *s = a->state;
-    uint32_t i;
     drop_buffers(s);
     s->recorded = -1;
-    if (!make_buffer(a, s, 0) || !make_buffer(a, s, 1) || !begin(a, s)) return false;
-    for (i = 0; i < 2; i++) s->vkCmdFillBuffer(s->commands, s->buffer[i], 0, VK_WHOLE_SIZE, 0);
+    if (!make_buffer(a, s, 0, a->length, local) || !make_buffer(a, s, 1, a->length, local) ||
+        !make_buffer(a, s, PEEK, 2 * sizeof(uint32_t), visible) || !begin(a, s))
+        return false;
+    bind_buffer(s, 0);
+    bind_buffer(s, 1);
+    s->vkCmdFillBuffer(s->commands, s->buffer[0], 0, VK_WHOLE_SIZE, 0);
+    s->vkCmdFillBuffer(s->commands, s->buffer[1], 0, VK_WHOLE_SIZE, ANCHOR_WORD);
     return good(a, s->vkEndCommandBuffer(s->commands), "vkEndCommandBuffer") && submit(a, s);
+}
+
+static bool vk_ends(anchor *a, uint32_t word[2]) {
+    vk_state *s = a->state;
+    const VkBufferCopy ranges[2] = {{0, 0, sizeof *word},
+                                    {a->length - sizeof *word, sizeof *word, sizeof *word}};
+    const VkMemoryBarrier to_host = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                     .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+    void *mapped;
+    s->recorded = -1;
+    if (!begin(a, s)) return false;
+    s->vkCmdCopyBuffer(s->commands, s->buffer[0], s->buffer[PEEK], 2, ranges);
+    s->vkCmdPipelineBarrier(s->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                            0, 1, &to_host, 0, NULL, 0, NULL);
+    if (!good(a, s->vkEndCommandBuffer(s->commands), "vkEndCommandBuffer") || !submit(a, s) ||
+        !good(a, s->vkMapMemory(s->device, s->memory[PEEK], 0, VK_WHOLE_SIZE, 0, &mapped),
+              "vkMapMemory"))
+        return false;
+    memcpy(word, mapped, 2 * sizeof *word); /* freeing the memory ends the mapping */
+    return true;
 }
 
 static void vk_close(anchor *a) {
@@ -328,5 +358,6 @@ const anchor_backend anchor_vulkan = {.name = "vulkan",
                                       .open = vk_open,
                                       .resize = vk_resize,
                                       .run = vk_run,
+                                      .ends = vk_ends,
                                       .empty = vk_empty,
                                       .close = vk_close};
