@@ -6,7 +6,7 @@
 
 /* As popt has them. */
 typedef struct bench_texts {
-    char *threads, *seconds;
+    char *threads, *seconds, *most;
     int full, latency, scaling;
 } bench_texts;
 
@@ -15,7 +15,7 @@ static int check_options(bench_options *o, const bench_texts *texts) {
     char **at;
     uint32_t rank;
     int64_t shape[ANYMAX_MAX_RANK];
-    long long threads = 0;
+    long long threads = 0, most = 10000000;
     char *end = "";
     for (at = o->shape; at && *at; at++)
         if (!bench_parse_shape(*at, &rank, shape))
@@ -36,6 +36,11 @@ static int check_options(bench_options *o, const bench_texts *texts) {
         return cmd_usage("bench", "--latency and --scaling have shapes, type and direction of "
                                   "their own");
     if (o->svg && !texts->scaling) return cmd_usage("bench", "--svg is the picture of --scaling");
+    if (texts->most && !texts->scaling) return cmd_usage("bench", "--most is the end of --scaling");
+    if (texts->most && !cmd_parse_int(texts->most, 1000, 1000000000, &most))
+        return cmd_usage("bench", "--most is a number from 1000 to 1000000000, not '%s'",
+                         texts->most);
+    o->most = (double)most;
     if (o->json && texts->scaling) return cmd_usage("bench", "--scaling writes no JSON");
     o->threads = (uint32_t)threads;
     o->full = texts->full != 0;
@@ -57,7 +62,7 @@ int cmd_bench(int argc, const char **argv) {
         "beside\n"
         "a launch of an empty kernel. --scaling measures time against the number of elements, "
         "from\n"
-        "1e3 to 1e7 (--full: 1e8, which takes 4 GB), on the CPU with one thread and with two.\n\n"
+        "1e3 to 1e7 or --most (1e8 takes 4 GB), on the CPU with one thread and with two.\n\n"
         "--threads counts for the CPU device alone. Drivers that run on the processor have "
         "variables\n"
         "of their own: POCL_MAX_PTHREAD_COUNT=1 (PoCL), LP_NUM_THREADS=1 (lavapipe).\n",
@@ -86,6 +91,7 @@ int cmd_bench(int argc, const char **argv) {
         {"latency", 0, POPT_ARG_NONE, &texts.latency, 0, "Cost of a first and of a tiny call",
          NULL},
         {"scaling", 0, POPT_ARG_NONE, &texts.scaling, 0, "Time against rows and row length", NULL},
+        {"most", 0, POPT_ARG_STRING, &texts.most, 0, "Elements at the end of --scaling", "N"},
         {"svg", 0, POPT_ARG_STRING, &o.svg, 0, "Picture of --scaling", "FILE"},
         {"threads", 'n', POPT_ARG_STRING, &texts.threads, 0, "Threads of the CPU device", "N"},
         {"seconds", 0, POPT_ARG_STRING, &texts.seconds, 0, "Time for each measurement, default 0.3",
@@ -116,6 +122,7 @@ done:
     cmd_free_text(o.svg);
     cmd_free_text(texts.threads);
     cmd_free_text(texts.seconds);
+    cmd_free_text(texts.most);
     poptFreeContext(context);
     return code;
 }

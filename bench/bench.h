@@ -54,6 +54,7 @@ typedef struct bench_options {
     char *direction, *json, *svg;
     uint32_t threads;
     double seconds; /* for each measurement */
+    double most;    /* elements of --scaling */
     bool full;      /* all standard shapes and types */
 } bench_options;
 

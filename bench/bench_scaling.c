@@ -9,8 +9,6 @@
 #include <string.h>
 
 #define FEWEST 1e3
-#define MOST 1e7
-#define MOST_FULL 1e8
 #define COLUMNS 1000
 /* Below, what a call costs at all still shows: no part of the slope. */
 #define SLOPE_FROM 1e5
@@ -22,7 +20,6 @@ static const char *const kind_names[LINE_KINDS] = {"more rows", "longer row", "c
 typedef struct scaling {
     const bench_options *options;
     const anymax_op_info *op;
-    double most;
     cmd_table table;
     plot_line line[MAX_LINES];
     size_t lines;
@@ -111,7 +108,8 @@ static void run_line(scaling *s, anymax_device *device, uint32_t threads, line_k
                  (unsigned)threads, threads > 1 ? "s" : "", kind_names[kind]);
     else
         snprintf(line->label, sizeof line->label, "%s, %s", cmd_selector(device), kind_names[kind]);
-    for (k = 0; (step = FEWEST * pow(10, k / 2) * (k % 2 ? 3 : 1)) <= s->most * 1.001; k++) {
+    for (k = 0; (step = FEWEST * pow(10, k / 2) * (k % 2 ? 3 : 1)) <= s->options->most * 1.001;
+         k++) {
         int64_t rows = kind == MORE_ROWS ? (int64_t)(step / COLUMNS + 0.5) : 1;
         int64_t n = kind == MORE_ROWS ? COLUMNS : (int64_t)(step + 0.5);
         cmd_progress("%s, %lldx%lld", line->label, (long long)rows, (long long)n);
@@ -170,7 +168,6 @@ int bench_scaling(const bench_options *options, const anymax_op_info *op) {
     if (!s) return cmd_error("no memory");
     s->options = options;
     s->op = op ? op : anymax_op_find("softmax");
-    s->most = options->full ? MOST_FULL : MOST;
     cmd_table_start(&s->table, "llrr");
     cmd_table_add(&s->table, "line\tshape\tmedian\tns an element");
     run_devices(s, options->threads ? options->threads : 1);
