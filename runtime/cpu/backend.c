@@ -20,8 +20,9 @@
 #define RANGE_BYTES (((uint64_t)1 << 31) - 4096)
 #define MAX_THREADS 256
 /* Elements below which another thread is not worth waking, and that a thread takes at a time. */
-#define SMALL_WORK 32768
+#define SMALL_WORK 131072
 #define GRAIN_WORK 8192
+#define GRAINS 8 /* of a thread, at least, where there is work enough */
 /* In front of the memory that a caller sees, which stays aligned to it. */
 #define MEMORY_HEADER 64
 
@@ -285,6 +286,10 @@ static void run_units(am_backend_stream *stream, int64_t units, int64_t work,
                       void (*run)(const void *user, int64_t first, int64_t end, void *scratch),
                       const void *user) {
     int64_t grain = 1 + GRAIN_WORK / (work + 1);
+    /* Neighbours stay together, as far as the last thread need not be waited for too long: rows that
+     * one asks for ahead of time are then mostly its own. */
+    int64_t share = units / ((int64_t)stream->device->threads * GRAINS);
+    if (share > grain) grain = share;
     if (units < SMALL_WORK / (work + 1) + 1) grain = units;
     am_pool_run(stream->device->pool, units, grain, run, user, stream->scratch);
 }

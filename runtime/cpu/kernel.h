@@ -18,9 +18,9 @@
 #define AM_W 64
 #define AM_TILE 16 /* steps of a tile across rows: 4 KiB a tensor */
 #define AM_RUN 64  /* of a tile along a row; whatever the tile, sums of so many steps are one */
-#define AM_KEEP_STEPS                                                                             \
-    4096                  /* rows up to this many steps keep ROW_KEEP values: 1 MiB; even from L3 \
-                           * they come faster than they are computed again */
+/* Rows up to this many steps keep ROW_KEEP values: 4 MiB; even from L3 they come faster than they are
+ * computed again. */
+#define AM_KEEP_STEPS 16384
 #define AM_CASCADE 16     /* runs whose sums are added up apart, then as many of these ... */
 #define AM_CASCADES 4     /* ... and so on; the last level takes the rest */
 #define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */
@@ -52,29 +52,12 @@ typedef struct am_tile {
     float fall;                 /* how far the anchor of the keep values lies below the row's: <= 0 */
 } am_tile;
 
-/* Candidates that were found so far: [slot][AM_W], count[l] of them in lane l. */
+/* Candidates that were found so far: [slot][AM_W], across count[l] of them in lane l, along count[0]
+ * in all, one after the other. */
 typedef struct am_list {
     float *z;
     int32_t count[AM_W];
 } am_list;
-
-/* Appends z[l] to lane first + l where wanted[l], for AM_CHUNK lanes; 1 when a lane was full. */
-#define am_list_append(list, first, z_, wanted) am_append(list, first, z_, wanted, AM_CHUNK)
-static inline int32_t am_append(am_list *list, int first, const float *z, const int32_t *wanted,
-                                int lanes) {
-    int32_t any = 0, full = 0;
-    for (int l = 0; l < lanes; l++) any |= wanted[l];
-    if (any == 0) return 0;
-    for (int l = 0; l < lanes; l++) {
-        if (!wanted[l]) continue;
-        int32_t *count = &list->count[first + l];
-        if (*count == AM_LIST_STEPS)
-            full = 1;
-        else
-            list->z[(*count)++ * AM_W + first + l] = z[l];
-    }
-    return full;
-}
 
 typedef enum am_reduction { AM_REDUCTION_SUM, AM_REDUCTION_MAX } am_reduction;
 
@@ -132,7 +115,7 @@ typedef struct am_scratch {
     float constant[AM_MAX_IN][AM_W];
     float out[AM_MAX_OUT][AM_RUN * AM_W];
     float keep[AM_MAX_KEEP][AM_KEEP_STEPS * AM_W];
-    float list[AM_LIST_STEPS * AM_W];
+    float list[AM_LIST_STEPS * AM_W + 16];
     float line[AM_RUN * AM_W];
     float mix[AM_RUN * AM_W];
     float anchor[AM_KEEP_STEPS / AM_RUN + 1]; /* of the tiles of a row */

@@ -23,6 +23,11 @@ static bool list_make(am_block *b, am_list *list, int *steps) {
     }
     b->held = b->hold;
     *steps = 0;
+    if (!b->job->across) {
+        *steps = (list->count[0] + AM_W - 1) / AM_W;
+        for (int i = list->count[0]; i < *steps * AM_W; i++) list->z[i] = -AM_INF;
+        return true;
+    }
     for (int l = 0; l < AM_W; l++) *steps = list->count[l] > *steps ? list->count[l] : *steps;
     for (int l = 0; l < AM_W; l++)
         for (int i = list->count[l]; i < *steps; i++) list->z[i * AM_W + l] = -AM_INF;
@@ -73,6 +78,17 @@ static void stage_1(am_block *b) {
     scalars_at(b, 1);
 }
 
+/* Along: whether the row scalars are what they were, bit by bit, so that a further turn of stage 2
+ * changes nothing. Keeps them in `before`. */
+static bool stands_still(const am_block *b, float *before) {
+    bool same = !b->job->across;
+    for (int i = 0; i < b->program->scalars && !b->job->across; i++) {
+        same = same && memcmp(&before[i], b->scratch->scalars[i], sizeof *before) == 0;
+        before[i] = b->scratch->scalars[i][0];
+    }
+    return same;
+}
+
 /* Stage 2 or 3, its fold first. */
 static void stage_later(am_block *b, int stage, const am_list *list, int list_steps) {
     const am_cpu_row *p = b->program;
@@ -80,6 +96,7 @@ static void stage_later(am_block *b, int stage, const am_list *list, int list_st
     int elements = stage == 1 ? AM_STAGE_ELEMENTS_2 : AM_STAGE_ELEMENTS_3;
     int fold = stage == 1 ? AM_STAGE_FOLD_2 : AM_STAGE_FOLD_3;
     int times = stage == 1 && !(stages & AM_STAGE_PARTIAL) ? b->args->iterations : 1;
+    float before[AM_MAX_SCALARS] = {0.0f};
     if (!p->has[stage]) return;
     if (stages & fold) {
         partials_fold(b, first, count, b->scratch->sums);
@@ -102,6 +119,7 @@ static void stage_later(am_block *b, int stage, const am_list *list, int list_st
         }
         commit(b, first, count, b->scratch->sums);
         scalars_at(b, stage + 1);
+        if (times > 1 && stands_still(b, before) && i > 0) return;
     }
 }
 

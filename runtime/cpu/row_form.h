@@ -144,7 +144,8 @@ static bool AM_PART(candidates)(const am_tile *am_tile_, am_list *am_found) {
     ROW_TILE(, ROW_IN(IN_BASE), ROW_SEEN_2,
              ROW_IN(IN_GET) ROW_LET am_z[am_l] = z;
              am_wanted[am_l] = (ROW_CANDIDATE) ? 1 : 0;,
-             am_full |= am_list_append(am_found, am_c, am_z, am_wanted); ROW_IN(IN_NEXT), , )
+             am_full |= AM_CAT(am_append, AM_FORM)(am_found, am_c, am_z, am_wanted);
+             ROW_BEFORE(ROW_IN(IN_AHEAD_2)) ROW_IN(IN_NEXT), , )
     return am_full == 0;
 }
 #define ROW_LIST(sums_, scalars_) \

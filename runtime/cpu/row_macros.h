@@ -183,4 +183,54 @@ static inline AM_ALWAYS_INLINE void am_max_16(float *to, const float *from) {
              am_larger(a, b))
 }
 
+/* Appends z[l] to lane first + l where wanted[l], for AM_CHUNK lanes; 1 when a lane was full. */
+static inline int32_t am_append_across(am_list *list, int first, const float *z,
+                                       const int32_t *wanted) {
+    int32_t any = 0, full = 0;
+    for (int l = 0; l < AM_CHUNK; l++) any |= wanted[l];
+    if (any == 0) return 0;
+    for (int l = 0; l < AM_CHUNK; l++) {
+        if (!wanted[l]) continue;
+        int32_t *count = &list->count[first + l];
+        if (*count == AM_LIST_STEPS)
+            full = 1;
+        else
+            list->z[(*count)++ * AM_W + first + l] = z[l];
+    }
+    return full;
+}
+
+/* Puts those of 16 numbers that are wanted side by side, with any others behind; their count. */
+static inline AM_ALWAYS_INLINE int am_pack_16(float *to, const float *z, const int32_t *wanted) {
+#if defined(__AVX512F__)
+    __m512i w = _mm512_loadu_si512(wanted);
+    __mmask16 mask = _mm512_test_epi32_mask(w, w);
+    _mm512_storeu_ps(to, _mm512_maskz_compress_ps(mask, _mm512_loadu_ps(z)));
+    return _mm_popcnt_u32(mask);
+#else
+    int count = 0;
+    for (int l = 0; l < 16; l++) {
+        to[count] = z[l];
+        count += wanted[l];
+    }
+    return count;
+#endif
+}
+
+/* The same for a list of one row, whatever the lane. */
+static inline int32_t am_append_along(am_list *list, int first, const float *z,
+                                      const int32_t *wanted) {
+    int32_t any = 1, count = list->count[0];
+    (void)first;
+    if (count > AM_LIST_STEPS * AM_W - AM_CHUNK) return 1;
+#if !defined(__AVX512F__)
+    any = 0;
+    for (int l = 0; l < AM_CHUNK; l++) any |= wanted[l];
+#endif
+    for (int l = 0; l < AM_CHUNK && any; l += 16)
+        count += am_pack_16(list->z + count, z + l, wanted + l);
+    list->count[0] = count;
+    return 0;
+}
+
 #endif
