@@ -4,6 +4,7 @@
 #include "work.h"
 
 #define CHIP_MOST_CPU 16u /* columns of a lane on a processor, where registers are memory */
+#define CHIP_LEAST_CPU 8u /* of which it pays to reduce over lanes */
 /* On a processor compiling costs more than running: below this many elements one plain pipeline
  * that is compiled in a fraction of the time serves all lengths, with the same order of additions.
  */
@@ -100,10 +101,11 @@ static void layout(const am_backend_device *dev, uint32_t n, uint32_t rows, uint
             s->lanes *= 2;
     } else if (dev->cpu_shape) {
         /* A lane a row where there are rows enough: nothing to reduce, and what a row costs before
-         * its first element is shared by a vector of them. Beyond, rows in parallel fall out of the
-         * cache. */
+         * its first element is shared by a vector of them. Not where a vector holds a row so that
+         * it is read once; and beyond, rows in parallel fall out of the cache. */
+        const bool held = n > CHIP_LEAST_CPU * sub && n <= hold * sub;
         s->items = sub;
-        s->lanes = n <= LANE_ROW_COLUMNS && rows >= LANE_ROWS * sub ? 1 : sub;
+        s->lanes = n <= LANE_ROW_COLUMNS && rows >= LANE_ROWS * sub && !held ? 1 : sub;
     } else if (n <= 256) {
         s->lanes = at_most(power_above((n + 7) / 8), most);
         s->items = at_most(s->lanes > GPU_SHORT_ITEMS ? s->lanes : GPU_SHORT_ITEMS, most);
