@@ -294,48 +294,88 @@ __attribute__((noinline)) void am_drain_along(__local const float16 *tile, am_po
                   add ? am_load1(p, type, at + c * step) + words[c] : words[c]);
 }
 
+#define AM_EACH_8(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define AM_EACH_16(F) AM_EACH_8(F) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
+/* 16 x 16 floats turned over, v into v by way of w: dealt like cards, half on half, four times. */
+#define AM_DEAL(v, w, i)                                                       \
+    w[2 * i].even = v[i].lo; w[2 * i].odd = v[i + 8].lo;                       \
+    w[2 * i + 1].even = v[i].hi; w[2 * i + 1].odd = v[i + 8].hi;
+#define AM_DEAL_V(i) AM_DEAL(v, w, i)
+#define AM_DEAL_W(i) AM_DEAL(w, v, i)
+#define AM_TURN_OVER                                                           \
+    AM_EACH_8(AM_DEAL_V) AM_EACH_8(AM_DEAL_W) AM_EACH_8(AM_DEAL_V) AM_EACH_8(AM_DEAL_W)
+
 /* Form `across`: lane l of turn i is column i of row l, at at[l] + i * step. */
 __attribute__((noinline)) void am_fill_across(__local float16 *tile, am_pointer p, uint type,
                                               bool near, int16 at, int step, int turns) {
     __local float *words = (__local float *)tile;
+    int first[16], done = 0;
     if (near && type == AM_F32) {
         for (int i = 0; i < turns; i++)
             tile[i] = vload16(0, (__global const float *)p + at.s0 + i * step);
-    } else if (near) {
-        for (int i = 0; i < turns; i++) tile[i] = am_load(p, type, true, at + i * step);
-    } else {
-        for (int l = 0; l < 16; l++) {
-            const int first = ((int *)&at)[l];
-            if (type == AM_F32)
-                for (int i = 0; i < turns; i++)
-                    words[i * 16 + l] = ((__global const float *)p)[first + i * step];
-            else
-                for (int i = 0; i < turns; i++)
-                    words[i * 16 + l] = am_load1(p, type, first + i * step);
-        }
+        return;
     }
+    if (near) {
+        for (int i = 0; i < turns; i++) tile[i] = am_load(p, type, true, at + i * step);
+        return;
+    }
+    vstore16(at, 0, first);
+    if (step == 1)
+        for (; done + 16 <= turns; done += 16) {
+            float16 v[16], w[16];
+#define LOAD_F32(l) v[l] = vload16(0, (__global const float *)p + first[l] + done);
+#define LOAD_ANY(l) v[l] = am_load(p, type, true, (int16)(first[l] + done));
+            if (type == AM_F32) {
+                AM_EACH_16(LOAD_F32)
+            } else {
+                AM_EACH_16(LOAD_ANY)
+            }
+            AM_TURN_OVER
+#define PUT_TURN(i) tile[done + i] = v[i];
+            AM_EACH_16(PUT_TURN)
+        }
+    for (int l = 0; l < 16; l++)
+        for (int i = done; i < turns; i++)
+            words[i * 16 + l] = am_load1(p, type, first[l] + i * step);
 }
 
 __attribute__((noinline)) void am_drain_across(__local const float16 *tile, am_pointer p,
                                                uint type, bool near, int16 at, int step,
-                                               int turns, bool add, int rows) {
+                                               int turns, bool add, int rows, bool past) {
     __local const float *words = (__local const float *)tile;
+    int first[16], done = 0;
     if (near) {
         for (int i = 0; i < turns; i++) {
             const int16 place = at + i * step;
             am_store(p, type, true, place, add ? am_load(p, type, true, place) + tile[i] : tile[i],
                      (int16)(-1));
         }
-    } else {
-        for (int l = 0; l < rows; l++) {
-            const int first = ((int *)&at)[l];
-            for (int i = 0; i < turns; i++) {
-                const int place = first + i * step;
-                const float v = words[i * 16 + l];
-                am_store1(p, type, place, add ? am_load1(p, type, place) + v : v);
+        return;
+    }
+    vstore16(at, 0, first);
+    if (step == 1 && !add && rows == 16)
+        for (; done + 16 <= turns; done += 16) {
+            float16 v[16], w[16];
+#define GET_TURN(i) v[i] = tile[done + i];
+#define STORE_PAST(l) am_write_past(v[l], (__global float *)p + first[l] + done);
+#define STORE_F32(l) vstore16(v[l], 0, (__global float *)p + first[l] + done);
+#define STORE_ANY(l) am_store(p, type, true, (int16)(first[l] + done), v[l], (int16)(-1));
+            AM_EACH_16(GET_TURN)
+            AM_TURN_OVER
+            if (type == AM_F32 && past) {
+                AM_EACH_16(STORE_PAST)
+            } else if (type == AM_F32) {
+                AM_EACH_16(STORE_F32)
+            } else {
+                AM_EACH_16(STORE_ANY)
             }
         }
-    }
+    for (int l = 0; l < rows; l++)
+        for (int i = done; i < turns; i++) {
+            const int place = first[l] + i * step;
+            const float v = words[i * 16 + l];
+            am_store1(p, type, place, add ? am_load1(p, type, place) + v : v);
+        }
 }
 
 float am_fold_sum(float16 a) {

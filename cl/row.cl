@@ -78,8 +78,9 @@ __kernel __attribute__((reqd_work_group_size(AM_ITEMS, 1, 1))) void AM_KERNEL(
     __local float16 *const keep_area = area + area_used;
 #if ROW_HAS_KEEP
     enum { ROW_KEEP(KEEP_AT) AM_KEPT };
-    const bool is_kept = ROW_HAS_2 && (do_stages & AM_STAGE_ELEMENTS_2) && !is_partial &&
-                         !is_online && AM_KEEPS * row_turns <= area_lanes - area_used;
+    const bool is_kept = ROW_HAS_2 && (ROW_HAS_3 || ROW_HAS_OUT) &&
+                         (do_stages & AM_STAGE_ELEMENTS_2) && !is_partial && !is_online &&
+                         AM_KEEPS * row_turns <= area_lanes - area_used;
 #endif
 #if ROW_HAS_CANDIDATE
     const int list_turns = ROW_HAS_KEEP ? 0 : area_lanes - area_used;

@@ -21,6 +21,7 @@
 #undef MASK
 #undef DIRECT
 #undef LINE
+#undef ALIGNED
 #undef TAIL
 #undef AHEAD
 #undef FILL
@@ -79,6 +80,8 @@
 #define PARTIAL_NEAR false
 #define NEAR_ROWS(slot) (row_block && args.tensor[slot].s0 == 1)
 #define DIRECT(name) false
+#define ALIGNED(name)                                                                    \
+    (((size_t)name##_p & 63) == 0 && block_turns % 16 == 0 && !any((name##_at & 15) != 0))
 #define LINE(name) ((__global float *)name##_p)
 #define TAIL(name, absent)
 #define AHEAD(slot, name, absent)
@@ -95,7 +98,7 @@
     if (name##_type != AM_ABSENT)                                                        \
         am_drain_across(name##_tile, name##_p, name##_type, NEAR_ROWS(slot),             \
                         name##_at + block_at * name##_step, name##_step, block_end - block_at, \
-                        args.accumulate >> slot & 1, row_count);
+                        args.accumulate >> slot & 1, row_count, name##_past);
 #define ROW_WRITER true
 #define ROW_LOAD(p, type, near, at) am_load(p, type, near, at)
 #define ROW_STORE(p, type, near, at, v) am_store(p, type, near, at, v, row_live)
@@ -137,6 +140,7 @@
     if (hints.y > 0 && name##_type != AM_ABSENT && name##_step == 1)                     \
         am_prefetch(name##_p + ((long)(name##_at + turn_at * 16 + hints.y * args.tensor[slot].s0) \
                                 << (name##_type == AM_F32 ? 2 : 1)));
+#define ALIGNED(name) (((size_t)name##_line & 63) == 0)
 #define TAIL(name, absent)                                                               \
     if (name##_direct && part_length % 16 != 0)                                          \
         am_fill_along(name##_tile, name##_p, AM_F32, name##_at + name##_near * 16, 1,    \

@@ -80,7 +80,7 @@
     TAIL(name, absent)
 #define LINE_OUT(slot, name, e)                                                          \
     __global float *const name##_line = LINE(name);                                      \
-    const bool name##_past = hints.z && ((size_t)name##_line & 63) == 0;
+    const bool name##_past = hints.z && ALIGNED(name);
 #define FOR_BLOCKS for (int block_at = 0; block_at < part_turns; block_at += block_turns)
 #define BLOCK                                                                            \
     const int block_end = min(block_at + block_turns, part_turns);                       \
@@ -159,6 +159,9 @@
     FOR_BLOCKS {                                                                         \
         BLOCK S(BLOCK_LANE) FOR_TURNS(turn_at) {                                         \
             COLUMN(turn_at) ROW_IN(GET) ROW_LET ROW_KEEP(KEEP) S(STEP)                   \
+            if (!ROW_HAS_OUT) {                                                          \
+                ROW_IN(AHEAD)                                                            \
+            }                                                                            \
         }                                                                                \
         S(BLOCK_ADD)                                                                     \
     }                                                                                    \

@@ -9,11 +9,12 @@
 #define LEAST_LANES 64u /* one lane for each of ten inputs and outputs, and more */
 #define AREA_LANES ((512u << 10) / LANE_BYTES)
 #define ITEM_ELEMENTS 8192u /* that an item should have to do */
+#define MOST_ITEMS 32768u   /* PoCL compiles a kernel once more for 65536 groups and beyond */
 #define WHOLE_FOLDS                                                                        \
     (AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3 | AM_STAGE_LOAD | AM_STAGE_SAVE | \
      AM_STAGE_PARTIAL | AM_STAGE_ONLINE)
 /* Rows as short as this are taken 16 at a time by the CPU shape. */
-#define SHORT_ROW 8
+#define SHORT_ROW 96
 
 typedef struct plan {
     am_cl_variant variant;
@@ -64,7 +65,7 @@ static bool choose_across(const am_backend_device *device, const am_row_launch *
         break;
     }
     if (args->d0 >= 2 && runs_across(launch)) return true;
-    return device->cpu_shape && args->n <= SHORT_ROW && launch->rows >= 16;
+    return device->cpu_shape && args->n <= SHORT_ROW && launch->rows >= 64 * (int32_t)device->units;
 }
 
 /* Rows (or blocks of 16 rows) that an item takes in turn, so that its own set-up does not tell; but
@@ -76,10 +77,11 @@ static uint32_t rows_in_turn(const am_backend_device *device, const am_row_args 
     const uint64_t most = rows / (16 * (uint64_t)device->units);
     uint64_t turns = ITEM_ELEMENTS / columns;
     if (turns > most) turns = most;
+    if (turns < rows / MOST_ITEMS) turns = rows / MOST_ITEMS;
     return turns > 1 ? (uint32_t)turns : 1;
 }
 
-/* Results of this size are not looked for in the caches afterwards; rows of smaller tensors are still
+/* Results of this size are not looked for in the caches afterwards; rows of smaller ones are still
  * there. */
 #define PAST_BYTES ((int64_t)12 << 20)
 #define CACHED_BYTES ((int64_t)1 << 20)
@@ -89,10 +91,10 @@ static uint32_t rows_in_turn(const am_backend_device *device, const am_row_args 
 #define AHEAD_LEAST 4096
 
 /* hints of cl/row.cl. */
-static void cache_hints(const am_row_launch *launch, cl_int4 *hints) {
+static void cache_hints(const am_row_launch *launch, bool across, cl_int4 *hints) {
     const am_row_args *args = &launch->args;
     const int64_t bytes = (int64_t)launch->rows * args->n * 4;
-    if (bytes >= CACHED_BYTES && args->n <= AHEAD_MOST)
+    if (bytes >= CACHED_BYTES && args->n <= AHEAD_MOST && !across)
         hints->s[1] = args->n < AHEAD_LEAST ? AHEAD_LEAST / args->n : 1;
     hints->s[2] = bytes >= PAST_BYTES;
 }
@@ -125,7 +127,7 @@ static anymax_status plan_cpu(am_backend_stream *stream, const am_row_launch *la
     args->lanes = (int32_t)rows_in_turn(device, args, rows_a_turn);
     out->rows_a_group = rows_a_turn * (uint32_t)args->lanes;
     hints.s[0] = (cl_int)area;
-    if (!across) cache_hints(launch, &hints);
+    cache_hints(launch, across, &hints);
     code = device->api->clSetKernelArg(out->kernel, 2, (size_t)area * LANE_BYTES, NULL);
     if (code == CL_SUCCESS)
         code = device->api->clSetKernelArg(out->kernel, 3, sizeof hints, &hints);
