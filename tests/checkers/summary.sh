@@ -1,7 +1,9 @@
 # The end of tests/run.sh: sizes, times, what failed, 'N passed, N failed'.
 # shellcheck shell=sh
 
-# Test seconds an operation on each backend, and what they would be with all operations of the design.
+# Test seconds an operation on each backend, in the suites that go through all of them, and what the whole
+# would take with all operations of the design: as if each of them cost what these do on average, compiling
+# included (what shares a program with another costs less), while the other suites stay as they are.
 times_of_operations() {
     awk -v operations=313 '
     FNR == NR { wall[$1] = $2; busy[$1] = $3; next }
@@ -30,6 +32,12 @@ times_of_operations() {
                 grown = fixed + sum[k] / number[k] * operations
                 printf "%10.0f", grown * wall[k] / busy[k]
             } else printf "%10s", "-"
+        }
+        printf "\n%-34s", "of which does not grow"
+        for (b = 1; b <= 3; b++) {
+            k = backend[b]
+            if (busy[k] > sum[k] && sum[k] > 0) printf "%10.0f", (busy[k] - sum[k]) * wall[k] / busy[k]
+            else printf "%10s", "-"
         }
         printf "\n\n"
     }' "$work/walls" "$work/timings"
