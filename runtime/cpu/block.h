@@ -55,6 +55,23 @@ static inline int am_run(const am_block *b, int slot, int l) {
     return end - l;
 }
 
+/* Across: how the rows of a block lie to each other. */
+static inline void am_locate_rows(am_block *b, int slot) {
+    am_scratch *s = b->scratch;
+    const int64_t *at = s->row_at[slot];
+    int64_t down = at[1] - at[0], uneven = b->live < AM_W;
+    int first = am_run(b, slot, 0);
+    for (int l = 0; l < AM_W; l++) uneven |= at[l] - at[0] - l * down;
+    s->down[slot] = uneven != 0 ? 0 : down;
+    s->side_by_side[slot] = first == AM_W;
+    s->runs[slot] = first >= 8 || (first < b->live && am_run(b, slot, first) >= 8);
+    s->next[slot] = NULL;
+    if (b->job->ahead == 0 || s->down[slot] <= 0) return;
+    down *= (int64_t)am_type_size(am_block_type(b, slot));
+    s->next[slot] = am_row_place(b, slot, AM_W - 1) + down;
+    s->share[slot] = down * AM_TURN / b->columns / (b->program->out_count > 0 ? 2 : 1);
+}
+
 static inline void am_locate_slots(am_block *b, const am_cpu_slot *slots, int count) {
     const am_row_args *a = b->args;
     am_scratch *s = b->scratch;
@@ -65,7 +82,7 @@ static inline void am_locate_slots(am_block *b, const am_cpu_slot *slots, int co
         for (int l = 0; l < b->lanes; l++)
             s->row_at[slot][l] =
                 a->tensor[slot].offset + s->at[0][l] * s0 + s->at[1][l] * s1 + s->at[2][l] * s2;
-        s->side_by_side[slot] = b->job->across && b->live == AM_W && am_run(b, slot, 0) == AM_W;
+        if (b->job->across) am_locate_rows(b, slot);
     }
 }
 
@@ -133,64 +150,7 @@ static inline void am_gather_along(const am_block *b, int slot, float *to, float
     for (int i = count; i < size; i++) to[i] = absent;
 }
 
-/* The square of lanes from `lane` and steps from `step` of the tile. */
-static inline am_square am_square_of(const am_block *b, int slot, int lane, int step) {
-    uint32_t type = am_block_type(b, slot);
-    ptrdiff_t along = b->args->tensor[slot].step;
-    int64_t column = b->tile.column + step - (int64_t)b->args->part0 * b->args->part_len;
-    return am_square_at(b->job->data[slot] + column * along * (int64_t)am_type_size(type),
-                        b->scratch->row_at[slot] + lane, along, type, b->live - lane,
-                        b->tile.steps - step);
-}
-
-/* Whether rows are neighbours in memory: such blocks go step by step, others square by square. */
-static inline bool am_in_runs(const am_block *b, int slot) {
-    int first = am_run(b, slot, 0);
-    return first >= 8 || (first < b->live && am_run(b, slot, first) >= 8);
-}
-
-static inline void am_gather_across(const am_block *b, int slot, float *to, float absent) {
-    const am_tile *t = &b->tile;
-    if (am_in_runs(b, slot)) {
-        for (int l = 0, run; l < b->live; l += run) {
-            run = am_run(b, slot, l);
-            for (int j = 0; j < t->steps; j++)
-                am_load_line(to + j * AM_W + l, am_place(b, slot, l, t->column + j),
-                             am_block_type(b, slot), 1, run);
-        }
-    } else {
-        for (int l = 0; l < b->live; l += AM_TURN)
-            for (int j = 0; j < t->steps; j += AM_TURN) {
-                am_square s = am_square_of(b, slot, l, j);
-                am_square_load(&s, to + j * AM_W + l);
-            }
-    }
-    for (int j = 0; j < t->steps; j++)
-        for (int l = b->live; l < AM_W; l++) to[j * AM_W + l] = absent;
-}
-
-static inline void am_scatter_across(const am_block *b, int slot, const float *from, bool add) {
-    const am_tile *t = &b->tile;
-    if (!am_in_runs(b, slot)) {
-        for (int l = 0; l < b->live; l += AM_TURN)
-            for (int j = 0; j < t->steps; j += AM_TURN) {
-                am_square s = am_square_of(b, slot, l, j);
-                am_square_store(&s, from + j * AM_W + l, b->job->stream, add);
-            }
-        return;
-    }
-    for (int l = 0, run; l < b->live; l += run) {
-        run = am_run(b, slot, l);
-        for (int j = 0; j < t->steps; j++) {
-            char *to = am_place(b, slot, l, t->column + j);
-            const float *at = from + j * AM_W + l;
-            if (add)
-                am_add_line(to, am_block_type(b, slot), 1, at, run, b->scratch->line);
-            else
-                am_store_line(to, am_block_type(b, slot), 1, at, run);
-        }
-    }
-}
+#include "across.h"
 
 /* Along a row the last step, where it has padding, is a tile of its own, so that all before it can
  * be used where they are. */
@@ -304,21 +264,10 @@ static inline AM_ALWAYS_INLINE void am_prefetch_ahead(const am_block *b) {
     }
 }
 
-/* Across: of the rows that the next block takes, the share of this tile. */
-static inline AM_ALWAYS_INLINE void am_prefetch_block(const am_block *b) {
-    const am_tile *t = &b->tile;
-    for (int i = 0; i < b->program->in_count; i++) {
-        int slot = b->program->in[i].slot;
-        const int64_t *at = b->scratch->row_at[slot];
-        if (b->job->data[slot] == NULL || b->args->tensor[slot].step != 1) continue;
-        int64_t size = (int64_t)am_type_size(am_block_type(b, slot));
-        int64_t bytes = (at[AM_W - 1] - at[0]) * size * AM_W / (AM_W - 1);
-        if (bytes <= 0 || bytes > 65536) continue;
-        const char *from = am_row_place(b, slot, 0) + bytes;
-        int64_t first = (int64_t)(t->column - b->column) * bytes / b->columns / 64 * 64;
-        int64_t end = (int64_t)(t->column + t->steps - b->column) * bytes / b->columns;
-        for (int64_t k = first; k < end; k += 64) am_prefetch(from + k);
-    }
+/* Results on their way to memory. Across, in the place of a kept value that each is made from: what
+ * fits the nearest cache is short there. */
+static inline float *am_out_lanes(const am_block *b, int i) {
+    return b->job->across && i < b->program->keep_count ? b->tile.keep[i] : b->scratch->out[i];
 }
 
 /* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes
@@ -342,7 +291,7 @@ static inline bool am_outputs_open(am_block *b) {
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
         bool use = to[i] != NULL && (streams || !am_streams(b));
-        t->out[i] = use ? (float *)to[i] : b->scratch->out[i];
+        t->out[i] = use ? (float *)to[i] : am_out_lanes(b, i);
         t->out_step[i] = use && b->job->across ? b->args->tensor[slot].step : AM_W;
     }
     b->out_open = b->fixed && direct;
@@ -355,7 +304,7 @@ static inline void am_outputs_close(am_block *b) {
     if (b->out_open) return;
     for (int i = 0; i < b->program->out_count; i++) {
         int slot = b->program->out[i].slot;
-        if (t->out[i] != b->scratch->out[i] || b->job->data[slot] == NULL) continue;
+        if (t->out[i] != am_out_lanes(b, i) || b->job->data[slot] == NULL) continue;
         if (b->job->across) {
             am_scatter_across(b, slot, t->out[i], am_adds(b, slot));
             continue;

@@ -68,15 +68,10 @@ static inline void am_add_line(char *data, uint32_t type, ptrdiff_t step, const 
 }
 
 static inline void am_stream_bytes(char *to, const char *from, size_t count) {
-#if defined(AM_STREAM_BYTES)
-    size_t head = -(uintptr_t)to % 64, i = head < count ? head : count;
+    size_t head = -(uintptr_t)to % AM_LINE_BYTES, i = head < count ? head : count;
     memcpy(to, from, i);
-    for (; i + 64 <= count; i += 64)
-        for (int j = 0; j < 64; j += AM_STREAM_BYTES) am_stream_store(to + i + j, from + i + j);
+    for (; i + AM_LINE_BYTES <= count; i += AM_LINE_BYTES) am_stream_cache_line(to + i, from + i);
     memcpy(to + i, from + i, count - i);
-#else
-    memcpy(to, from, count);
-#endif
 }
 
 /* am_store_line for neighbours in memory, past the caches. */

@@ -128,6 +128,10 @@ typedef struct am_scratch {
     int64_t at[3][AM_W];            /* the three indices of the rows of a block */
     int64_t row_at[AM_SLOTS][AM_W]; /* element of a row's first column */
     bool side_by_side[AM_SLOTS];    /* across: all AM_W rows are neighbours in memory */
+    bool runs[AM_SLOTS];            /* at least some of them are, eight or more in a run */
+    int64_t down[AM_SLOTS];         /* elements from one row to the next, 0: not always the same */
+    const char *next[AM_SLOTS];     /* the next block's rows, if they come into the cache meanwhile */
+    int64_t share[AM_SLOTS];        /* bytes of them for each column of AM_TURN lanes */
 } am_scratch;
 
 /* A row launch as one level runs it: unit u is part u % parts of block u / parts. */

@@ -214,7 +214,6 @@ static void finish_elements(am_block *b) {
         b->form->finish[form](&b->tile);
         am_outputs_close(b);
         if (ahead && !b->fixed) am_prefetch_ahead(b);
-        if (b->job->across && b->job->ahead > 0) am_prefetch_block(b);
     }
 }
 
@@ -262,7 +261,7 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->args = job->args;
     b->scratch = scratch;
     b->lanes = job->across ? AM_W : 1;
-    b->tile_steps = job->across || (b->form->apart && job->args->n <= AM_RUN * AM_W) ? AM_TILE : AM_RUN;
+    b->tile_steps = !job->across && (b->form->apart && job->args->n <= AM_RUN * AM_W) ? AM_TILE : AM_RUN;
     b->tile.args = job->args;
     b->tile.scalars = scratch->scalars[0];
     b->tile.indices = scratch->indices[0];

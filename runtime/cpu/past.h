@@ -29,16 +29,21 @@
 #define am_stream_store(to, from) _mm_stream_ps((float *)(to), _mm_loadu_ps((const float *)(from)))
 #endif
 
-/* What a place must be aligned to for am_stream_lanes. */
+/* A line of the cache, to a place that is aligned to it. */
 #define AM_LINE_BYTES 64
+
+static inline AM_ALWAYS_INLINE void am_stream_cache_line(char *to, const char *from) {
+#if defined(AM_STREAM_BYTES)
+    for (int i = 0; i < AM_LINE_BYTES; i += AM_STREAM_BYTES) am_stream_store(to + i, from + i);
+#else
+    memcpy(to, from, AM_LINE_BYTES);
+#endif
+}
 
 /* A step of a tile to memory that is so aligned. */
 static inline AM_ALWAYS_INLINE void am_stream_lanes(float *to, const float *from) {
-#if defined(AM_STREAM_BYTES)
-    for (int i = 0; i < AM_CHUNK; i += AM_STREAM_BYTES / 4) am_stream_store(to + i, from + i);
-#else
-    memcpy(to, from, AM_CHUNK * sizeof *to);
-#endif
+    for (int i = 0; i < AM_CHUNK; i += AM_LINE_BYTES / 4)
+        am_stream_cache_line((char *)(to + i), (const char *)(from + i));
 }
 
 #endif
