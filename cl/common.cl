@@ -66,8 +66,9 @@ enum {
 
 typedef __global uchar *am_pointer;
 
-/* Clang's own names too, as PoCL does not define that of the standard. */
-#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)
+/* Row programs on processors. (On GPUs its constants would take registers.) Clang's own names too, as
+ * PoCL does not define that of the standard. */
+#if AM_LANES == 16 && (defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__))
 #define am_fma(a, b, c) fma(a, b, c)
 #endif
 

@@ -7,7 +7,11 @@
  * memory (4.2 KiB), an item 4 x 4 or more of them: 2 m n k flops from
  * 4 (m k n / 32 + n k m / 32 + m n) bytes. */
 #ifndef am_fma
+#if defined(FP_FAST_FMAF)
+#define am_fma(a, b, c) fma(a, b, c)
+#else
 #define am_fma(a, b, c) ((a) * (b) + (c))
+#endif
 #endif
 
 #define A args.tensor[0]
