@@ -349,7 +349,8 @@ static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     job->stream = (int64_t)rows * args->n * 4 >= STREAM_BYTES;
     /* Where stages 1 and 2 run together, columns are used up tile by tile. */
     job->early = !job->online && args->n > PREFETCH_COLUMNS;
-    job->tiles_ahead = job->early || (job->online && args->n > PREFETCH_AHEAD);
+    int32_t online_from = p->form[1]->keep != NULL && job->keep ? AM_NEAR_COLUMNS : PREFETCH_AHEAD;
+    job->tiles_ahead = job->early || (job->online && args->n > online_from);
     if ((int64_t)rows * args->n * 4 < CACHE_BYTES) return;
     if (args->n < PREFETCH_AHEAD)
         job->ahead = PREFETCH_AHEAD / args->n;

@@ -21,6 +21,8 @@
 /* Rows up to this many steps keep ROW_KEEP values: 4 MiB; even from L3 they come faster than they are
  * computed again. */
 #define AM_KEEP_STEPS 16384
+#define AM_KEEP_ACROSS 4096  /* the same for 64 rows side by side */
+#define AM_NEAR_COLUMNS 32768 /* rows that lie in the second cache beside what is kept and the next one */
 #define AM_CASCADE 16     /* runs whose sums are added up apart, then as many of these ... */
 #define AM_CASCADES 4     /* ... and so on; the last level takes the rest */
 #define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */

@@ -129,7 +129,7 @@ static bool runs_online(const am_block *b) {
     if (b->args->stages & AM_STAGE_ONLINE) return true;
     if (!b->job->online) return false;
     if (b->job->across || (b->form->keep != NULL && b->form->finish[2] == NULL)) return !b->keep;
-    return b->steps > AM_RUN;
+    return b->steps > AM_RUN && (b->form->keep == NULL || !b->keep || b->args->n > AM_NEAR_COLUMNS);
 }
 
 static void stages_online(am_block *b) {
@@ -299,7 +299,7 @@ static void block_open(am_block *b, int64_t unit) {
     b->column = (int32_t)column;
     b->columns = (int32_t)(rest < a->part_len ? rest : a->part_len);
     b->steps = job->across ? b->columns : (int32_t)(((int64_t)b->columns + AM_W - 1) / AM_W);
-    b->keep = job->keep && b->steps <= AM_KEEP_STEPS;
+    b->keep = job->keep && b->steps <= (job->across ? AM_KEEP_ACROSS : AM_KEEP_STEPS);
     b->hold = job->hold && b->steps <= AM_HOLD_STEPS;
     b->kept = b->held = b->moved = b->out_open = false;
     b->open = -1;
