@@ -187,6 +187,12 @@ ushort16 am_to_bf16(float16 v) {
     return convert_ushort16(am_sel((b & 0x7fffffffu) > (uint16)(0x7f800000u), b >> 16 | 0x40u, r));
 }
 
+/* 16 of them, wherever they lie: PoCL's vstore16 writes one after the other. */
+typedef struct __attribute__((packed)) {
+    ushort16 lane;
+} am_packed;
+#define AM_PUT_16(h, at) (((__global am_packed *)(at))->lane = (h))
+
 #define AM_IOTA ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 
 /* 16 lanes at any places; `near`: they are neighbours. Out of line, as are all that touch memory:
@@ -206,9 +212,9 @@ __attribute__((noinline)) void am_store(am_pointer p, uint type, bool near, int1
     if (near && type == AM_F32) {
         vstore16(v, 0, (__global float *)p + at.s0);
     } else if (near && type == AM_F16) {
-        vstore16(am_to_half(v), 0, (__global ushort *)p + at.s0);
+        AM_PUT_16(am_to_half(v), (__global ushort *)p + at.s0);
     } else if (near && type == AM_BF16) {
-        vstore16(am_to_bf16(v), 0, (__global ushort *)p + at.s0);
+        AM_PUT_16(am_to_bf16(v), (__global ushort *)p + at.s0);
     } else {
         for (int l = 0; l < 16; l++)
             if (((int *)&on)[l]) am_store1(p, type, ((int *)&at)[l], ((float *)&v)[l]);
@@ -280,10 +286,10 @@ __attribute__((noinline)) void am_drain_along(__local const float16 *tile, am_po
             for (int i = 0; i < whole; i++) vstore16(tile[i], i, (__global float *)p + at);
         else if (type == AM_F16)
             for (int i = 0; i < whole; i++)
-                vstore16(am_to_half(tile[i]), i, (__global ushort *)p + at);
+                AM_PUT_16(am_to_half(tile[i]), (__global ushort *)p + at + i * 16);
         else
             for (int i = 0; i < whole; i++)
-                vstore16(am_to_bf16(tile[i]), i, (__global ushort *)p + at);
+                AM_PUT_16(am_to_bf16(tile[i]), (__global ushort *)p + at + i * 16);
         c = whole * 16;
     }
     if (step == 1 && add && type == AM_F32)
