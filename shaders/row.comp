@@ -1,8 +1,8 @@
 /* row: one row program over rows of tensors; its maths is in runtime/math/rows/.
  *
  * A group of T items holds T / L rows, L lanes a row. Along: the lanes of a row are neighbours and
- * lane i takes columns i, i + L, ...; across: neighbours take neighbouring rows. Group y takes part
- * part0 + y of its rows. Moves each input once a stage (once in all with CHIP), each output once.
+ * lane i takes columns i, i + L, ... (with EACH = 4: four at 4 i, four at 4 (i + L), ...); across:
+ * neighbours take neighbouring rows. Group y takes part part0 + y of its rows. Moves each input once a stage (once in all with CHIP), each output once.
  * Shared memory: 4 * T * (reductions of the largest stage + LIST) bytes. Registers of an item:
  * UNROLL for each input that is given, two for each sum, some 20 more (docs/gpu-compile.md). Items
  * without a row work on the last one and store nothing, so that every barrier is reached by all.
