@@ -141,12 +141,31 @@ static inline bool am_direct(const am_block *b, int slot) {
     return b->args->tensor[slot].step == 1 && t->column + t->steps * AM_W <= t->column_end;
 }
 
+/* Where a later row is to come into the cache, it is asked for step by step, so that it comes while
+ * the stages are busy with this one. Inlined whatever the compiler thinks: to GCC a function that
+ * only prefetches does nothing, and its calls may go. */
+static inline AM_ALWAYS_INLINE void am_load_ahead(const am_block *b, int slot, float *to,
+                                                  const char *from, int count) {
+    uint32_t type = am_block_type(b, slot);
+    ptrdiff_t size = (ptrdiff_t)am_type_size(type);
+    ptrdiff_t later = (ptrdiff_t)b->job->ahead * b->args->tensor[slot].s0 * size;
+    for (int i = 0; i < count; i += AM_W) {
+        am_load_line(to + i, from + i * size, type, 1, count - i < AM_W ? count - i : AM_W);
+        for (int k = 0; k < AM_W * size; k += AM_LINE_BYTES)
+            am_prefetch(from + i * size + later + k);
+    }
+}
+
 static inline void am_gather_along(const am_block *b, int slot, float *to, float absent) {
     const am_tile *t = &b->tile;
+    ptrdiff_t step = b->args->tensor[slot].step;
     int size = t->steps * AM_W, left = t->column_end - t->column;
     int count = left < size ? left : size;
-    am_load_line(to, am_place(b, slot, 0, t->column), am_block_type(b, slot),
-                 b->args->tensor[slot].step, count);
+    const char *from = am_place(b, slot, 0, t->column);
+    if (step == 1 && b->job->ahead > 0 && b->row + b->job->ahead < b->args->rows)
+        am_load_ahead(b, slot, to, from, count);
+    else
+        am_load_line(to, from, am_block_type(b, slot), step, count);
     for (int i = count; i < size; i++) to[i] = absent;
 }
 
@@ -246,22 +265,6 @@ static inline bool am_adds(const am_block *b, int slot) {
 
 static inline bool am_streams(const am_block *b) {
     return b->job->stream && !b->job->across;
-}
-
-/* While one row is written, a later one comes into the cache: what is converted; the rest is asked
- * for in stage 2. Inlined whatever the compiler thinks: to GCC a function that only prefetches does
- * nothing, and its calls may go. */
-static inline AM_ALWAYS_INLINE void am_prefetch_ahead(const am_block *b) {
-    const am_tile *t = &b->tile;
-    const am_row_args *a = b->args;
-    for (int i = 0; i < b->program->in_count; i++) {
-        int slot = b->program->in[i].slot;
-        const char *from;
-        if (b->job->data[slot] == NULL || a->tensor[slot].step != 1 || t->ahead[i] != 0) continue;
-        int64_t size = (int64_t)am_type_size(am_block_type(b, slot));
-        from = am_place(b, slot, 0, t->column) + (int64_t)b->job->ahead * a->tensor[slot].s0 * size;
-        for (int64_t at = 0; at < t->steps * AM_W * size; at += 64) am_prefetch(from + at);
-    }
 }
 
 /* Results on their way to memory. Across, in the place of a kept value that each is made from: what

@@ -1,8 +1,9 @@
 /* Kernel `row`: what all programs share. Compiled once a level.
  *
  * A unit of work is a block (block.h): it loads row scalars, passes over the tiles of its columns
- * once for each stage or once for the first two, folds, and finishes. Sums live in AM_W lanes and are folded in one fixed
- * order; a unit depends on no other, so the bits are the same whatever thread takes it. */
+ * once for each stage or once for the first two, folds, and finishes. Sums live in AM_W lanes and
+ * are folded in one fixed order; a unit depends on no other, so the bits are the same whatever
+ * thread takes it. */
 #include "reduce.h"
 
 static const int32_t no_columns[AM_W];
@@ -202,7 +203,6 @@ static float fall_of(const am_block *b, int tile) {
 }
 
 static void finish_elements(am_block *b) {
-    bool ahead = b->job->ahead > 0 && !b->job->across && b->row + b->job->ahead < b->args->rows;
     int tile = 0;
     if (!b->wanted) return;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
@@ -213,7 +213,6 @@ static void finish_elements(am_block *b) {
         if (b->tile.fall < 0.0f && b->form->finish[2] != NULL) form += 2;
         b->form->finish[form](&b->tile);
         am_outputs_close(b);
-        if (ahead && !b->fixed) am_prefetch_ahead(b);
     }
 }
 
@@ -261,7 +260,8 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->args = job->args;
     b->scratch = scratch;
     b->lanes = job->across ? AM_W : 1;
-    b->tile_steps = !job->across && (b->form->apart && job->args->n <= AM_RUN * AM_W) ? AM_TILE : AM_RUN;
+    b->tile_steps =
+        !job->across && (b->form->apart && job->args->n <= AM_RUN * AM_W) ? AM_TILE : AM_RUN;
     b->tile.args = job->args;
     b->tile.scalars = scratch->scalars[0];
     b->tile.indices = scratch->indices[0];
