@@ -286,8 +286,8 @@ static void run_units(am_backend_stream *stream, int64_t units, int64_t work,
                       void (*run)(const void *user, int64_t first, int64_t end, void *scratch),
                       const void *user) {
     int64_t grain = 1 + GRAIN_WORK / (work + 1);
-    /* Neighbours stay together, as far as the last thread need not be waited for too long: rows that
-     * one asks for ahead of time are then mostly its own. */
+    /* Neighbours stay together, as far as the last thread need not be waited for too long: rows
+     * that one asks for ahead of time are then mostly its own. */
     int64_t share = units / ((int64_t)stream->device->threads * GRAINS);
     if (share > grain) grain = share;
     if (units < SMALL_WORK / (work + 1) + 1) grain = units;
@@ -344,7 +344,8 @@ static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     job->block_rows = job->across ? AM_W : 1;
     job->keep = !stream;
     job->hold = !stream;
-    job->online = whole && p->form[1]->move != NULL && args->iterations == 1 && skeleton != AM_SKELETON_CHIP;
+    job->online =
+        whole && p->form[1]->move != NULL && args->iterations == 1 && skeleton != AM_SKELETON_CHIP;
     job->list = whole && p->form[1]->candidates != NULL && !stream;
     job->stream = (int64_t)rows * args->n * 4 >= STREAM_BYTES;
     /* Where stages 1 and 2 run together, columns are used up tile by tile. */

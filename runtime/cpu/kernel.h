@@ -18,16 +18,16 @@
 #define AM_W 64
 #define AM_TILE 16 /* steps of a tile across rows: 4 KiB a tensor */
 #define AM_RUN 64  /* of a tile along a row; whatever the tile, sums of so many steps are one */
-/* Rows up to this many steps keep ROW_KEEP values: 4 MiB; even from L3 they come faster than they are
- * computed again. */
+/* Rows up to this many steps keep ROW_KEEP values: 4 MiB; even from L3 they come faster than they
+ * are computed again. */
 #define AM_KEEP_STEPS 16384
-#define AM_KEEP_ACROSS 4096  /* the same for 64 rows side by side */
-#define AM_NEAR_COLUMNS 32768 /* rows that lie in the second cache beside what is kept and the next one */
-#define AM_CASCADE 16     /* runs whose sums are added up apart, then as many of these ... */
-#define AM_CASCADES 4     /* ... and so on; the last level takes the rest */
-#define AM_HOLD_STEPS 256 /* rows up to this many steps are converted once, not in each stage */
-#define AM_LIST_STEPS 128 /* capacity of a lane of candidates */
-#define AM_MAX_IN 10      /* tensors of rows of one program */
+#define AM_KEEP_ACROSS 4096   /* the same for 64 rows side by side */
+#define AM_NEAR_COLUMNS 32768 /* as many, what is kept and the next row fit the second cache */
+#define AM_CASCADE 16         /* runs whose sums are added up apart, then as many of these ... */
+#define AM_CASCADES 4         /* ... and so on; the last level takes the rest */
+#define AM_HOLD_STEPS 256     /* rows up to this many steps are converted once, not in each stage */
+#define AM_LIST_STEPS 128     /* capacity of a lane of candidates */
+#define AM_MAX_IN 10          /* tensors of rows of one program */
 #define AM_MAX_OUT 6
 #define AM_MAX_KEEP 2
 #define AM_MAX_SCALARS 48 /* row scalars, those of ROW_PARAM included */
@@ -51,11 +51,11 @@ typedef struct am_tile {
     const int32_t *lane_column;
     ptrdiff_t ahead[AM_MAX_IN]; /* from an element to one that is wanted later; 0: nothing is */
     bool early;                 /* that one is wanted in this pass already */
-    float fall;                 /* how far the anchor of the keep values lies below the row's: <= 0 */
+    float fall; /* how far the anchor of the keep values lies below the row's: <= 0 */
 } am_tile;
 
-/* Candidates that were found so far: [slot][AM_W], across count[l] of them in lane l, along count[0]
- * in all, one after the other. */
+/* Candidates that were found so far: [slot][AM_W], across count[l] of them in lane l, along
+ * count[0] in all, one after the other. */
 typedef struct am_list {
     float *z;
     int32_t count[AM_W];
@@ -132,8 +132,8 @@ typedef struct am_scratch {
     bool side_by_side[AM_SLOTS];    /* across: all AM_W rows are neighbours in memory */
     bool runs[AM_SLOTS];            /* at least some of them are, eight or more in a run */
     int64_t down[AM_SLOTS];         /* elements from one row to the next, 0: not always the same */
-    const char *next[AM_SLOTS];     /* the next block's rows, if they come into the cache meanwhile */
-    int64_t share[AM_SLOTS];        /* bytes of them for each column of AM_TURN lanes */
+    const char *next[AM_SLOTS]; /* the next block's rows, if they come into the cache meanwhile */
+    int64_t share[AM_SLOTS];    /* bytes of them for each column of AM_TURN lanes */
 } am_scratch;
 
 /* A row launch as one level runs it: unit u is part u % parts of block u / parts. */
@@ -142,11 +142,11 @@ typedef struct am_row_job {
     const am_row_args *args;
     char *data[AM_SLOTS]; /* first byte of the binding, NULL for an absent tensor */
     bool across, keep, hold, online, list;
-    bool stream;   /* outputs go past the caches */
-    int32_t ahead; /* rows from one that is worked on to the one that comes into the cache; 0: none */
+    bool stream;      /* outputs go past the caches */
+    int32_t ahead;    /* rows from one that is worked on to the one that comes in; 0: none */
     bool tiles_ahead; /* within the row, tiles come in one by one, */
     bool early;       /* all of them in the first pass */
-    int block_rows; /* 1 along a row, AM_W across */
+    int block_rows;   /* 1 along a row, AM_W across */
 } am_row_job;
 
 typedef struct am_product_job {

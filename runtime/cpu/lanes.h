@@ -86,9 +86,9 @@ static inline AM_ALWAYS_INLINE float am_select(int32_t c, float a, float b) {
 #define am_pow2(n) \
     am_from_bits((int32_t)(((uint32_t)am_bits((n) + 12582912.0f) << 23) + 0x3f800000u))
 /* The sum whose last bits are n serves both; no clamp. */
-#define AM_SPLIT(x, c, n, s)                                          \
-    const real c = x, am_sum = am_fma(c, 1.44269504f, 12582912.0f);  \
-    const real n = am_sum - 12582912.0f;                              \
+#define AM_SPLIT(x, c, n, s)                                        \
+    const real c = x, am_sum = am_fma(c, 1.44269504f, 12582912.0f); \
+    const real n = am_sum - 12582912.0f;                            \
     const real s = am_from_bits((int32_t)(((uint32_t)am_bits(am_sum) << 23) + 0x3f800000u));
 
 /* Constants of a loop: what ROW_IDLE said of its tile, and (below) ROW_UNIT of its rows. */

@@ -12,8 +12,9 @@ typedef struct am_pool am_pool;
 am_pool *am_pool_create(uint32_t threads, size_t scratch_bytes);
 void am_pool_destroy(am_pool *pool);
 
-/* Runs `run` for units 0 to units - 1, up to `grain` of them at a time, on the pool and on the calling
- * thread, whose scratch is given; returns when all are done. May be called from several threads. */
+/* Runs `run` for units 0 to units - 1, up to `grain` of them at a time, on the pool and on the
+ * calling thread, whose scratch is given; returns when all are done. May be called from several
+ * threads. */
 void am_pool_run(am_pool *pool, int64_t units, int64_t grain,
                  void (*run)(const void *user, int64_t first, int64_t end, void *scratch),
                  const void *user, void *scratch);

@@ -57,10 +57,10 @@ static inline void copy_lanes(const am_block *b, int count, float (*to)[AM_W],
         float a = v[l], b = v[l + h]; \
         v[l] = op;                    \
     }
-#define FOLD_TREE(a, b, op)                                                                      \
-    FOLD_HALF(32, a, b, op)                                                                      \
-    FOLD_HALF(16, a, b, op) FOLD_HALF(8, a, b, op) FOLD_HALF(4, a, b, op) FOLD_HALF(2, a, b, op) \
-        FOLD_HALF(1, a, b, op)
+#define FOLD_TREE(a, b, op) \
+    FOLD_HALF(32, a, b, op) \
+    FOLD_HALF(16, a, b, op) \
+    FOLD_HALF(8, a, b, op) FOLD_HALF(4, a, b, op) FOLD_HALF(2, a, b, op) FOLD_HALF(1, a, b, op)
 
 static inline float fold_max(const float *lanes) {
     float v[AM_W];
@@ -113,7 +113,8 @@ static inline cascade cascade_begin(am_block *b, int first, int count, int32_t s
 }
 
 static inline void add_sums(const cascade *c, float (*to)[AM_W], float (*from)[AM_W]) {
-    for (int i = 0; i < c->count; i++) combine(c->b->program, c->first + i, to[i], from[i], c->b->lanes);
+    for (int i = 0; i < c->count; i++)
+        combine(c->b->program, c->first + i, to[i], from[i], c->b->lanes);
 }
 
 /* Takes the sums of a run. */
@@ -137,7 +138,9 @@ static inline void cascade_end(const cascade *c, float (*sums)[AM_W]) {
 }
 
 /* Whether the open tile begins or ends a run. */
-static inline bool run_begins(const am_block *b) { return b->open % AM_RUN == 0; }
+static inline bool run_begins(const am_block *b) {
+    return b->open % AM_RUN == 0;
+}
 
 static inline bool run_ends(const am_block *b) {
     int32_t end = b->open + b->tile.steps;
