@@ -257,15 +257,16 @@ void bench_case_free(bench_case *c) {
     memset(c, 0, sizeof *c);
 }
 
-/* Queues one direction: of the tensors, those that it takes. */
-static anymax_status queue_way(bench_case *c, bool backward) {
+/* Queues one direction: of the tensors, those that it takes; outputs with a backward pass only if
+ * it writes them too. */
+static anymax_status queue_way(bench_case *c, bool backward, bool outputs) {
     anymax_named_tensor named[CALL_MAX];
     size_t count = 0, i;
     for (i = 0; i < c->call.tensors; i++) {
         const call_tensor *t = &c->call.tensor[i];
         bool of_backward = strncmp(t->name, "up.", 3) == 0 || strncmp(t->name, "grad.", 5) == 0;
         bool input = !of_backward && op_input(c->op, t->name) != NULL;
-        if (!input && of_backward != backward) continue;
+        if (!input && (of_backward ? !backward : !outputs)) continue;
         named[count].name = t->name;
         named[count++].tensor = &t->tensor;
     }
@@ -274,7 +275,9 @@ static anymax_status queue_way(bench_case *c, bool backward) {
 
 bool bench_case_run(void *bench_case_pointer) {
     bench_case *c = bench_case_pointer;
-    if ((c->way & BENCH_FORWARD) && queue_way(c, false) != ANYMAX_OK) return false;
-    if ((c->way & BENCH_BACKWARD) && queue_way(c, true) != ANYMAX_OK) return false;
+    bool at_once = c->way == BENCH_BOTH && c->op->value_and_grad;
+    if ((c->way & BENCH_FORWARD) && !at_once && queue_way(c, false, true) != ANYMAX_OK)
+        return false;
+    if ((c->way & BENCH_BACKWARD) && queue_way(c, true, at_once) != ANYMAX_OK) return false;
     return anymax_stream_sync(c->stream) == ANYMAX_OK;
 }

@@ -50,7 +50,8 @@ static const anymax_op_tensor *input_entry(const anymax_op_info *op, const char 
         if (grad) entry = op_output(op, name);
     } else if (!has_prefix(name, "grad.")) {
         entry = op_input(op, name);
-        if (!entry && grad) entry = op_output(op, name); /* saved from the forward pass */
+        if (!entry && grad && !op->value_and_grad)
+            entry = op_output(op, name); /* saved from the forward pass */
     }
     if (entry) return entry;
     if (has_prefix(name, "up.") && !grad) {

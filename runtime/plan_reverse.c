@@ -1,8 +1,15 @@
-/* The backward plan: the steps in reverse, each with its program's other half. */
+/* The backward plan: the steps in reverse, each with its program's other half. Outputs that are
+ * given to it are told too, by the backward halves where those can. */
 #include <string.h>
 
 #include "error.h"
 #include "plan_internal.h"
+
+static bool single(const am_view *view) {
+    for (uint32_t i = 0; i < view->rank; i++)
+        if (view->shape[i] != 1) return false;
+    return true;
+}
 
 void am_plan_upstream(am_plan *plan, am_value output, const char *name,
                       const anymax_tensor *tensor) {
@@ -13,7 +20,7 @@ void am_plan_upstream(am_plan *plan, am_value output, const char *name,
     u = &plan->view[up];
     o = &plan->view[output];
     if (!am_shape_equal(u->rank, u->shape, o->rank, o->shape) &&
-        !(plan->base[u->base].caller.count == 1 && plan->base[o->base].scratch_bytes == 4)) {
+        !(plan->base[u->base].caller.count == 1 && single(o))) {
         am_plan_fail(plan,
                      am_fail(ANYMAX_ERROR_INVALID, "%s: %s has shape %s; %s is needed", plan->op,
                              name, am_shape_text(u->rank, u->shape, has, sizeof has),
@@ -78,6 +85,11 @@ static int backward_slot(int family, int s, const char *prefix) {
     return -1;
 }
 
+static bool is_result(int program, int s) {
+    am_slot_role role = am_program_table[program].slot[s].role;
+    return role == AM_ROLE_OUT || role == AM_ROLE_ROW_OUT;
+}
+
 static bool is_input(const am_step *step, int s) {
     am_slot_role role;
     if (step->product) return s < 2;
@@ -112,6 +124,19 @@ static bool works(am_plan *plan, const am_step *step) {
     return wants_input(plan, step) && live_output(plan, step);
 }
 
+/* Whether the backward half reads what slot s of the forward half holds, or writes it. */
+static bool reads(const am_step *step, int s) {
+    const am_program *forward = &am_program_table[2 * step->row.family];
+    int b = am_program_slot(2 * step->row.family + 1, forward->slot[s].name);
+    return b >= 0 && !is_result(2 * step->row.family + 1, b);
+}
+
+static bool writes(const am_step *step, int s) {
+    const am_program *forward = &am_program_table[2 * step->row.family];
+    int b = am_program_slot(2 * step->row.family + 1, forward->slot[s].name);
+    return b >= 0 && is_result(2 * step->row.family + 1, b);
+}
+
 /* Whether a step has to run forward, as a backward half reads what it makes. */
 static bool reruns(am_plan *plan, const am_step *step) {
     for (int s = 0; s < AM_SLOTS; s++)
@@ -137,11 +162,8 @@ static void mark(am_plan *plan) {
                 base_of(plan, step, s)->live = true;
                 base_of(plan, step, s)->uses++;
             }
-            /* A value that the backward half names is needed; of a product, the other operand. */
-            if (step->product
-                    ? s < 2 && base_of(plan, step, 1 - s)->wants
-                    : am_program_slot(2 * step->row.family + 1,
-                                      am_program_table[2 * step->row.family].slot[s].name) >= 0)
+            /* A value that the backward half reads is needed; of a product, the other operand. */
+            if (step->product ? s < 2 && base_of(plan, step, 1 - s)->wants : reads(step, s))
                 base_of(plan, step, s)->needed = true;
         }
     }
@@ -153,16 +175,77 @@ static void mark(am_plan *plan) {
     }
 }
 
-/* The forward steps whose results are read. */
-static void recompute(am_plan *plan) {
+/* ---------------------------------------------------------------- values beside gradients */
+
+static bool tells(am_plan *plan, const am_step *step) {
+    for (int s = 0; s < AM_SLOTS; s++)
+        if (step->row.value[s] >= 0 && !is_input(step, s) && base_of(plan, step, s)->told)
+            return true;
+    return false;
+}
+
+/* Whether the backward half of a step writes the values that are to be told of it. */
+static bool told_in_reverse(am_plan *plan, const am_step *step) {
+    if (step->product || !works(plan, step)) return false;
+    for (int s = 0; s < AM_SLOTS; s++)
+        if (step->row.value[s] >= 0 && !is_input(step, s) && base_of(plan, step, s)->told &&
+            !writes(step, s))
+            return false;
+    return true;
+}
+
+/* Gives a value that nobody holds a place. */
+static void hold(am_plan *plan, int base) {
+    am_base *b = &plan->base[base];
+    if (b->kind != AM_BASE_VIRTUAL) return;
+    b->kind = AM_BASE_SCRATCH;
+    b->output = false;
+    am_plan_give_scratch(plan, base);
+}
+
+/* Marks the outputs that the caller has given, and what they are made of. */
+static void mark_told(am_plan *plan) {
     for (int i = 0; i < plan->bases; i++) {
         am_base *b = &plan->base[i];
-        if (b->kind == AM_BASE_VIRTUAL && b->needed) {
-            b->kind = AM_BASE_SCRATCH;
-            b->output = false;
-            am_plan_give_scratch(plan, i);
+        if (b->kind == AM_BASE_CALLER && b->output) b->told = true;
+    }
+    for (int i = plan->steps; i-- > 0;) {
+        const am_step *step = &plan->step[i];
+        if (!tells(plan, step) || told_in_reverse(plan, step)) continue;
+        for (int s = 0; s < AM_SLOTS; s++) {
+            if (step->row.value[s] < 0 || !is_input(step, s)) continue;
+            base_of(plan, step, s)->told = true;
+            hold(plan, plan->view[step->row.value[s]].base);
         }
     }
+    for (int i = 0; i < plan->steps; i++) {
+        const am_step *step = &plan->step[i];
+        bool late = tells(plan, step) && told_in_reverse(plan, step);
+        for (int s = 0; s < AM_SLOTS; s++)
+            if (step->row.value[s] >= 0 && is_input(step, s)) late |= base_of(plan, step, s)->late;
+        for (int s = 0; s < AM_SLOTS; s++)
+            if (step->row.value[s] >= 0 && !is_input(step, s)) base_of(plan, step, s)->late = late;
+    }
+}
+
+/* Runs forward what tells values and neither has run nor will be done by a backward half: before
+ * the gradients, which may cover inputs, or after them. */
+static void tell(am_plan *plan, bool late) {
+    for (int i = 0; i < plan->steps; i++) {
+        const am_step *step = &plan->step[i];
+        bool is_late = false;
+        if (!tells(plan, step) || told_in_reverse(plan, step) || reruns(plan, step)) continue;
+        for (int s = 0; s < AM_SLOTS; s++)
+            if (step->row.value[s] >= 0 && is_input(step, s))
+                is_late |= base_of(plan, step, s)->late;
+        if (is_late == late) am_plan_act_forward(plan, step);
+    }
+}
+
+/* The forward steps whose results are read. */
+static void recompute(am_plan *plan) {
+    for (int i = 0; i < plan->bases; i++)
+        if (plan->base[i].needed) hold(plan, i);
     for (int i = 0; i < plan->steps; i++)
         if (reruns(plan, &plan->step[i])) am_plan_act_forward(plan, &plan->step[i]);
 }
@@ -230,7 +313,8 @@ static void reverse_row(am_plan *plan, const am_step *step) {
             if (base_of(plan, step, s)->live)
                 value[b] =
                     am_plan_same_view(plan, step->row.value[s], base_of(plan, step, s)->gradient);
-        } else {
+        } else if (!is_result(2 * step->row.family + 1, b) ||
+                   (base_of(plan, step, s)->told && !reruns(plan, step))) {
             value[b] = step->row.value[s];
         }
     }
@@ -282,7 +366,9 @@ anymax_status am_plan_backward(am_plan *plan) {
     int bases;
     if (am_plan_ok(plan)) am_plan_check_overlap(plan, true);
     if (am_plan_ok(plan)) mark(plan);
+    if (am_plan_ok(plan)) mark_told(plan);
     if (am_plan_ok(plan)) recompute(plan);
+    if (am_plan_ok(plan)) tell(plan, false);
     for (int i = plan->steps; i-- > 0 && am_plan_ok(plan);) {
         if (!works(plan, &plan->step[i])) continue;
         if (plan->step[i].product)
@@ -290,6 +376,7 @@ anymax_status am_plan_backward(am_plan *plan) {
         else
             reverse_row(plan, &plan->step[i]);
     }
+    if (am_plan_ok(plan)) tell(plan, true);
     bases = plan->bases;
     for (int i = 0; i < bases && am_plan_ok(plan); i++) {
         const am_base *b = &plan->base[i];

@@ -93,8 +93,12 @@ static const op_case table[] = {
 };
 
 START_TEST(table_case) {
+    op_case with_values = table[_i];
     op_case_run(&test_main_device, &table[_i], false);
     op_case_run(&test_main_device, &table[_i], true);
+    if (strcmp(table[_i].op, "cross_entropy") != 0) return;
+    with_values.values = true;
+    op_case_run(&test_main_device, &with_values, true);
 }
 END_TEST
 
@@ -105,6 +109,7 @@ START_TEST(class_counts) {
                      .weight = n % 3 == 0};
         snprintf(name, sizeof name, "%lld classes", (long long)n);
         op_case_run(&test_main_device, &c, false);
+        c.values = n % 5 == 0;
         op_case_run(&test_main_device, &c, true);
     }
 }
@@ -179,6 +184,33 @@ START_TEST(out_of_range) {
 }
 END_TEST
 
+/* The values do not depend on whether anybody wants the gradient. */
+START_TEST(values_alone) {
+    static const char *const reductions[] = {"none", "sum", "mean"};
+    static const float x[] = {1, 5, 3, 0, 0, 0};
+    static const int32_t target[] = {1, 0};
+    static const int64_t shape[2] = {2, 3}, rows = 2, one = 1;
+    for (int i = 0; i < 3; i++) {
+        anymax_cross_entropy d = {.reduction = (anymax_reduction)i, .z_loss = 0.5f};
+        float want[2], got[2] = {-1, -1}, lse[2] = {-1, -1};
+        anymax_tensor tx = anymax_host_tensor((void *)x, ANYMAX_F32, 2, shape);
+        anymax_tensor tt = anymax_host_tensor((void *)target, ANYMAX_I32, 1, &rows);
+        anymax_tensor tw = anymax_host_tensor(want, ANYMAX_F32, 1, i ? &one : &rows), tg = tw, tl;
+        anymax_stream *s = test_main_device.stream;
+        tg.data = got;
+        tl = anymax_host_tensor(lse, ANYMAX_F32, 1, &rows);
+        ck_assert_int_eq(anymax_cross_entropy_forward(s, &d, &tx, &tt, NULL, &tw, NULL), ANYMAX_OK);
+        ck_assert_int_eq(anymax_cross_entropy_value_and_grad(s, &d, &tx, &tt, NULL, NULL, NULL, &tg,
+                                                             &tl, NULL, false),
+                         ANYMAX_OK);
+        ck_assert_int_eq(anymax_stream_sync(s), ANYMAX_OK);
+        ck_assert_msg(got[0] == want[0] && (i || got[1] == want[1]), "%s: %g instead of %g",
+                      reductions[i], (double)got[0], (double)want[0]);
+        ck_assert(lse[1] > 1.09f && lse[1] < 1.1f); /* log 3 */
+    }
+}
+END_TEST
+
 static void add(Suite *suite) {
     TCase *cases = tcase_create("table"), *targets = tcase_create("targets");
     tcase_add_loop_test(cases, table_case, 0, COUNT(table));
@@ -187,6 +219,7 @@ static void add(Suite *suite) {
     suite_add_tcase(suite, cases);
     tcase_add_test(targets, nothing_counts);
     tcase_add_loop_test(targets, out_of_range, 0, 5);
+    tcase_add_test(targets, values_alone);
     suite_add_tcase(suite, targets);
 }
 

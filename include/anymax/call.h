@@ -73,6 +73,7 @@ typedef struct anymax_op_info {
     anymax_op_tensor inputs[ANYMAX_OP_MAX_TENSORS];
     anymax_op_tensor outputs[ANYMAX_OP_MAX_TENSORS];
     anymax_op_param params[ANYMAX_OP_MAX_TENSORS]; /* each list ends at the first NULL name */
+    bool value_and_grad; /* the backward pass writes outputs that it is given */
 } anymax_op_info;
 
 /* Number of operations, and the entry of one, by number or by name (NULL if there is none). The
@@ -83,10 +84,11 @@ ANYMAX_API const anymax_op_info *anymax_op_find(const char *name);
 
 /* Runs an operation by name. Without any tensor "grad.NAME" this is the forward pass: inputs and
  * outputs are given. With one or more it is the backward pass: inputs, upstream gradients (one
- * that is missing counts as zero) and gradients are given, and outputs too where they are to save
- * work. The parameter "accumulate" (bool) adds to the gradients; "axis" (int) moves the row axis
- * where the operation has one. An unknown name, a value out of range or an upstream gradient
- * without a gradient is refused. One thread at a time for each stream. */
+ * that is missing counts as zero) and gradients are given, and outputs too: as a forward pass left
+ * them, to save work; or to be written in the same pass, where the entry says value_and_grad. The
+ * parameter "accumulate" (bool) adds to the gradients; "axis" (int) moves the row axis where the
+ * operation has one. An unknown name, a value out of range or an upstream gradient without a
+ * gradient is refused. One thread at a time for each stream. */
 ANYMAX_API anymax_status anymax_call(anymax_stream *stream, const char *name,
                                      const anymax_named_tensor *tensors, size_t tensor_count,
                                      const anymax_named_value *params, size_t param_count);

@@ -54,6 +54,14 @@ ANYMAX_API anymax_status anymax_cross_entropy_backward(
     const anymax_tensor *target, const anymax_tensor *target_prob, const anymax_tensor *up_loss,
     const anymax_tensor *up_lse, const anymax_tensor *grad_x, bool accumulate);
 
+/* Both in one pass over x, for training: loss and lse (either may be NULL) as the forward call
+ * gives them, and the gradient. With grad_x exactly x no other tensor of this size is needed. */
+ANYMAX_API anymax_status anymax_cross_entropy_value_and_grad(
+    anymax_stream *stream, const anymax_cross_entropy *desc, const anymax_tensor *x,
+    const anymax_tensor *target, const anymax_tensor *target_prob, const anymax_tensor *up_loss,
+    const anymax_tensor *up_lse, const anymax_tensor *loss, const anymax_tensor *lse,
+    const anymax_tensor *grad_x, bool accumulate);
+
 /* InfoNCE (van den Oord et al., 2018, arXiv 1807.03748): each query against its own key, the other
  * keys and extra negatives.
  *

@@ -204,7 +204,8 @@ static const am_op ops[] = {
        {"lse", "(batch,)", ANYMAX_CLASS_FLOAT, true, false}},
       {{"temperature", ANYMAX_VALUE_FLOAT, "0.1", "> 0", NULL},
        {"normalize", ANYMAX_VALUE_BOOL, "true", "", NULL},
-       {"symmetric", ANYMAX_VALUE_BOOL, "false", "", NULL}}},
+       {"symmetric", ANYMAX_VALUE_BOOL, "false", "", NULL}},
+      false},
      0, NULL, call_infonce, infonce_shape},
 };
 /* clang-format on */

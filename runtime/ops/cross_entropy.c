@@ -99,6 +99,7 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
     am_plan *plan = am_plan_begin(stream, "cross_entropy");
     bool reduced = d->reduction != ANYMAX_REDUCE_NONE;
     int64_t rows[ANYMAX_MAX_RANK] = {0};
+    const int64_t one = 1;
     uint32_t axis, rank;
     am_value x, loss, lse, per_row, counted;
     am_row_step step;
@@ -113,17 +114,14 @@ static anymax_status run(anymax_stream *stream, const anymax_cross_entropy *d, c
     axis = am_axis_of(plan, d->axis, x);
     am_plan_rows_of(plan, x);
     rank = am_shape_without(am_plan_rank(plan, x), am_plan_shape(plan, x), axis, rows);
-    if (a->backward) {
-        const int64_t one = 1;
+    loss = am_plan_output(plan, "loss", a->loss);
+    lse = am_plan_output(plan, "lse", a->lse);
+    if (reduced && a->loss) one_number(plan, "loss", loss);
+    if (!a->backward && !a->loss)
+        am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: loss is missing"));
+    if (a->backward && !a->loss)
         loss = am_plan_virtual(plan, "loss", reduced ? 1 : rank, reduced ? &one : rows);
-        lse = am_plan_virtual(plan, "lse", rank, rows);
-    } else {
-        if (!a->loss)
-            am_plan_fail(plan, am_fail(ANYMAX_ERROR_INVALID, "cross_entropy: loss is missing"));
-        loss = am_plan_output(plan, "loss", a->loss);
-        lse = am_plan_output(plan, "lse", a->lse);
-        if (reduced) one_number(plan, "loss", loss);
-    }
+    if (a->backward && !a->lse) lse = am_plan_virtual(plan, "lse", rank, rows);
     per_row = reduced ? am_plan_scratch(plan, rank, rows) : loss;
     step = am_plan_row_step(AM_FAMILY(cross_entropy), x, axis);
     set_params(plan, d, a, &step);
@@ -177,9 +175,20 @@ anymax_status anymax_cross_entropy_backward(anymax_stream *stream, const anymax_
                                             const anymax_tensor *up_loss,
                                             const anymax_tensor *up_lse,
                                             const anymax_tensor *grad_x, bool accumulate) {
+    return anymax_cross_entropy_value_and_grad(stream, desc, x, target, target_prob, up_loss,
+                                               up_lse, NULL, NULL, grad_x, accumulate);
+}
+
+anymax_status anymax_cross_entropy_value_and_grad(
+    anymax_stream *stream, const anymax_cross_entropy *desc, const anymax_tensor *x,
+    const anymax_tensor *target, const anymax_tensor *target_prob, const anymax_tensor *up_loss,
+    const anymax_tensor *up_lse, const anymax_tensor *loss, const anymax_tensor *lse,
+    const anymax_tensor *grad_x, bool accumulate) {
     arguments a = {.x = x,
                    .target = target,
                    .target_prob = target_prob,
+                   .loss = loss,
+                   .lse = lse,
                    .up_loss = up_loss,
                    .up_lse = up_lse,
                    .grad_x = grad_x,
@@ -223,11 +232,11 @@ static anymax_status call_cross_entropy(const am_op *op, const am_call *call) {
             call->stream, &d, am_call_tensor(call, "x"), am_call_tensor(call, "target"),
             am_call_tensor(call, "target_prob"), am_call_tensor(call, "loss"),
             am_call_tensor(call, "lse"));
-    return anymax_cross_entropy_backward(
+    return anymax_cross_entropy_value_and_grad(
         call->stream, &d, am_call_tensor(call, "x"), am_call_tensor(call, "target"),
         am_call_tensor(call, "target_prob"), am_call_tensor(call, "up.loss"),
-        am_call_tensor(call, "up.lse"), am_call_tensor(call, "grad.x"),
-        am_call_bool(call, "accumulate"));
+        am_call_tensor(call, "up.lse"), am_call_tensor(call, "loss"), am_call_tensor(call, "lse"),
+        am_call_tensor(call, "grad.x"), am_call_bool(call, "accumulate"));
 }
 
 static anymax_status cross_entropy_shape(const am_op *op, const am_call *call, const char *output,
@@ -266,7 +275,8 @@ static const am_op ops[] = {
        {"z_loss", ANYMAX_VALUE_FLOAT, "0.0", ">= 0", NULL},
        {"ignore_index", ANYMAX_VALUE_INT, "-100", "-2147483646 to 2147483647", NULL},
        {"reduction", ANYMAX_VALUE_STRING, "\"none\"", "none, sum, mean", NULL},
-       {"axis", ANYMAX_VALUE_INT, "-1", "an axis of x", NULL}}},
+       {"axis", ANYMAX_VALUE_INT, "-1", "an axis of x", NULL}},
+      true},
      0, NULL, call_cross_entropy, cross_entropy_shape},
 };
 /* clang-format on */

@@ -76,7 +76,8 @@ bool fuzz_call_writes(const fuzz_call *call, const char *name) {
     for (i = 0; i < call->tensor_count; i++)
         backward = backward ||
                    (call->tensors[i].tensor && strncmp(call->tensors[i].name, "grad.", 5) == 0);
-    if (backward) return strncmp(name, "grad.", 5) == 0;
+    if (backward && strncmp(name, "grad.", 5) == 0) return true;
+    if (backward && !call->info->value_and_grad) return false;
     for (i = 0; i < ANYMAX_OP_MAX_TENSORS && call->info->outputs[i].name; i++)
         if (strcmp(call->info->outputs[i].name, name) == 0) return true;
     return false;

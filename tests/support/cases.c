@@ -135,8 +135,9 @@ static void take(work *w, const char *name, uint32_t rank, const int64_t *shape,
     const op_case *c = w->c;
     size_t count = shape_count(rank, shape);
     const double *first = NULL;
-    if (c->only && w->backward && strcmp(c->only, name) != 0) return;
-    if (c->accumulate && w->backward) first = random_array(w, count, 1, c->out);
+    bool gradient = strncmp(name, "grad.", 5) == 0;
+    if (c->only && gradient && strcmp(c->only, name) != 0) return;
+    if (c->accumulate && gradient) first = random_array(w, count, 1, c->out);
     trial_accumulated(&w->t, name, c->out, rank, shape, c->layout_out, first, want);
 }
 
@@ -308,11 +309,11 @@ static void cross_entropy_case(work *w) {
     r->loss = array(w, w->rows + 1);
     r->lse = array(w, w->rows + 1);
     reference_forward(r);
-    if (!w->backward) {
+    if (!w->backward || c->values) {
         take(w, "loss", rank, shape, r->loss);
         if (!c->no_lse) take(w, "lse", w->row_rank, w->row_shape, r->lse);
-        return;
     }
+    if (!w->backward) return;
     if (!c->no_up_loss) {
         r->up_loss = random_array(w, reduced ? 1 : w->rows, 1, c->in);
         trial_input(&w->t, "up.loss", c->in, rank, shape, LAYOUT_PACKED, r->up_loss);

@@ -36,7 +36,8 @@ typedef struct op_case {
     layout layout_in, layout_out;
     bool host, accumulate, typed; /* typed: not through anymax_call */
     const char *in_place;         /* input that the last output overwrites */
-    bool give_saved;              /* backward gets y (or loss and lse) */
+    bool give_saved;              /* backward gets y */
+    bool values;                  /* backward tells loss and lse too */
 
     anymax_opt scale; /* or 1 / temperature of gumbel_softmax */
     bool row_scale;

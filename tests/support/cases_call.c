@@ -89,6 +89,10 @@ static anymax_status typed_cross_entropy(trial *t, const op_case *c, anymax_stre
     if (grad == NULL)
         return anymax_cross_entropy_forward(stream, &d, x, target, prob, trial_tensor(t, "loss"),
                                             trial_tensor(t, "lse"));
+    if (c->values)
+        return anymax_cross_entropy_value_and_grad(
+            stream, &d, x, target, prob, trial_tensor(t, "up.loss"), trial_tensor(t, "up.lse"),
+            trial_tensor(t, "loss"), trial_tensor(t, "lse"), grad, c->accumulate);
     return anymax_cross_entropy_backward(stream, &d, x, target, prob, trial_tensor(t, "up.loss"),
                                          trial_tensor(t, "up.lse"), grad, c->accumulate);
 }

@@ -92,6 +92,7 @@ static void cross_entropy_options(op_case *c, rng *r) {
     c->no_up_lse = chance(r, 3);
     c->no_up_loss = !c->no_up_lse && chance(r, 4);
     c->no_lse = chance(r, 4);
+    c->values = chance(r, 2);
 }
 
 static void infonce_options(op_case *c, rng *r) {

@@ -32,26 +32,28 @@
     share = visible > 0.0f ? smoothing / visible : ROWLIT(0.0f);
 #define CE_A am_sel(am_visible(z), (tj * (1.0f - smoothing) + share) * weight, LIT(0.0f))
 #define ROW_KEEP(K) K(e, am_shifted_exp(z, m, k))
+/* A class without a share in the loss may lie infinitely far below. */
+#define CE_SUMS(R)                             \
+    R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) \
+    R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))  \
+    R(SUM, total, am_idle(CE_NONE, CE_A))      \
+    R(SUM, below, am_idle(CE_NONE, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f))))
+#define CE_COST                                                                              \
+    logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);               \
+    norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                     \
+    cost = (total * logsum - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f)); \
+    cost = lost > 0.0f ? ROWLIT(AM_INF) : cost;                                              \
+    cost = skipped > 0.0f || m == -AM_INF ? ROWLIT(0.0f) : cost;
 #if defined(ROW_FORWARD)
 #define ROW_KEEP_LATER 0
 #define ROW_PARAM(P) MAP_PARAM(P)
 #define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(counted)
-/* own: the weight of the targets, for the mean over rows. A class without a share in the loss may
- * lie infinitely far below. */
-#define ROW_S2(R)                              \
-    R(SUM, ties, am_sel(z == m, e, LIT(0.0f))) \
-    R(SUM, rest, am_sel(z < m, e, LIT(0.0f)))  \
-    R(SUM, own, am_idle(CE_NONE, (weight * tj))) \
-    R(SUM, total, am_idle(CE_NONE, CE_A))      \
-    R(SUM, below, am_idle(CE_NONE, am_sel(CE_A > 0.0f, CE_A * am_below(z, m, k), LIT(0.0f))))
-#define ROW_T2                                                                               \
-    logsum = ties == 0.0f ? ROWLIT(0.0f) : am_log1p_row((ties - 1.0f) + rest);               \
-    norm = ties == 0.0f ? ROWLIT(0.0f) : logsum + k * m;                                     \
-    cost = (total * logsum - below) + (z_loss > 0.0f ? z_loss * norm * norm : ROWLIT(0.0f)); \
-    cost = lost > 0.0f ? ROWLIT(AM_INF) : cost;                                              \
-    cost = skipped > 0.0f || m == -AM_INF ? ROWLIT(0.0f) : cost;                          \
-    counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;                                     \
+/* own: the weight of the targets, for the mean over rows. */
+#define ROW_S2(R) CE_SUMS(R) R(SUM, own, am_idle(CE_NONE, (weight * tj)))
+#define ROW_T2                                               \
+    CE_COST                                                  \
+    counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;     \
     counted = skipped > 0.0f ? ROWLIT(0.0f) : counted;
 #define ROW_ROW(O) O(4, loss, cost) O(5, lse, norm) O(6, counted, counted)
 #define ROW_FLAG(F) F(0, outside > 0.0f)
@@ -61,17 +63,18 @@
  * of the others': p - 1 would cancel. Elsewhere it is that sum which would cancel. */
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 4, up_loss) P(5, 5, up_lse)
 #define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
-#define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(inv) V(up) V(pull) V(norm)
-#define ROW_S2(R) R(SUM, s, e) R(SUM, total, am_idle(CE_NONE, CE_A))
-#define ROW_T2                                               \
-    inv = am_inverse_row(s);                                 \
-    norm = s == 0.0f ? ROWLIT(0.0f) : am_log_row(s) + k * m; \
+#define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(inv) V(up) V(pull)
+#define ROW_S2(R) CE_SUMS(R)
+#define ROW_T2                                                   \
+    CE_COST                                                      \
+    inv = am_inverse_row(ties + rest);                           \
     up = skipped > 0.0f || lost > 0.0f ? ROWLIT(0.0f) : up_loss; \
     pull = up_lse + (z_loss > 0.0f ? 2.0f * z_loss * norm * up : ROWLIT(0.0f));
 #define CE_PART am_idle((e * inv) * total, ((e * inv) * total - CE_A))
 #define ROW_NEED_3 (inv > 0.5f)
 #define ROW_S3(R) R(SUM, others, am_sel(z < m, CE_PART, LIT(0.0f)))
 #define ROW_FLAG(F) F(0, outside > 0.0f)
+#define ROW_ROW(O) O(8, loss, cost) O(9, lse, norm)
 #define ROW_OUT(O)                                                                          \
     O(7, grad_x,                                                                            \
       am_sel(am_visible(z),                                                                 \
