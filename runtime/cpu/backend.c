@@ -306,7 +306,7 @@ static void run_row(const void *user, int64_t first, int64_t end, void *scratch)
 
 /* Rows so short that AM_W of them side by side, turned over on the way, beat one after the other.
  */
-#define SHORT_ROW 192
+#define SHORT_ROW 255
 
 /* Whether lanes run across rows: where rows, not columns, are neighbours in memory, and where rows
  * are short. Follows from the shape alone. */
