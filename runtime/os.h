@@ -29,6 +29,8 @@ void am_condition_wait(am_condition *condition, am_mutex *mutex);
 void am_condition_broadcast(am_condition *condition);
 bool am_thread_start(am_thread *thread, void (*run)(void *), void *argument);
 void am_thread_join(am_thread *thread);
+/* Lets another thread that is ready have the processor. */
+void am_thread_yield(void);
 
 /* Processors this process may run on, at least 1. */
 uint32_t am_cpu_count(void);

@@ -11,15 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 static_assert(sizeof(pthread_mutex_t) <= sizeof(am_mutex), "am_mutex is too small");
 static_assert(sizeof(pthread_cond_t) <= sizeof(am_condition), "am_condition is too small");
@@ -120,6 +118,10 @@ void am_thread_join(am_thread *thread) {
     pthread_join(s->id, NULL);
     am_free(s);
     thread->impl[0] = NULL;
+}
+
+void am_thread_yield(void) {
+    sched_yield();
 }
 
 uint32_t am_cpu_count(void) {

@@ -98,6 +98,10 @@ void am_thread_join(am_thread *thread) {
     thread->impl[0] = NULL;
 }
 
+void am_thread_yield(void) {
+    SwitchToThread();
+}
+
 uint32_t am_cpu_count(void) {
     DWORD_PTR process = 0, machine = 0;
     DWORD count = GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);

@@ -1,10 +1,21 @@
-/* Threads of a CPU device: a list of works, whose units any thread takes by an atomic counter. */
+/* Threads of a CPU device: a list of works, whose units any thread takes by an atomic counter. Who
+ * has nothing to do stays awake for a while before it sleeps, as waking a thread takes longer than
+ * many works do. */
 #include "pool.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "../os.h"
+
+/* How long a thread waits awake: about what waking it costs. */
+#define AWAKE_NS 50000
+/* Looks between two times that the processor is offered to others, and the clock read. */
+#define LOOKS 32
 
 /* A call of am_pool_run; it lives on its caller's stack until no helper is in it. */
 typedef struct work {
@@ -13,7 +24,7 @@ typedef struct work {
     const void *user;
     int64_t units, grain;
     _Atomic int64_t taken;
-    int helpers;
+    _Atomic uint32_t helpers; /* grows under the mutex, and only while this is in the list */
 } work;
 
 typedef struct worker {
@@ -29,9 +40,35 @@ struct am_pool {
     worker *workers;
     uint32_t worker_count; /* at most */
     uint32_t started;      /* of which run */
+    uint64_t awake_ns;
     size_t scratch_bytes;
     bool tried, stop;
+    _Atomic uint32_t posted;   /* works so far, and the end; changes under the mutex */
+    _Atomic uint32_t sleepers; /* callers that may wait for `done` */
 };
+
+static void pause_briefly(void) {
+#if defined(__SSE2__)
+    _mm_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+    __asm__ volatile("isb");
+#endif
+}
+
+/* Until *value is, or is no longer, `wanted`; not for ever: the caller looks again. */
+static void wait_awake(const am_pool *pool, const _Atomic uint32_t *value, uint32_t wanted,
+                       bool same) {
+    const uint64_t start = pool->awake_ns > 0 ? am_time_ns() : 0;
+    while (pool->awake_ns > 0) {
+        for (int i = 0; i < LOOKS; i++) {
+            bool equal = atomic_load_explicit(value, memory_order_acquire) == wanted;
+            if (equal == same) return;
+            pause_briefly();
+        }
+        if (am_time_ns() - start >= pool->awake_ns) return;
+        am_thread_yield();
+    }
+}
 
 static void take_units(work *w, void *scratch) {
     for (;;) {
@@ -49,21 +86,34 @@ static work *find_work(const am_pool *pool) {
     return w;
 }
 
+/* A caller counts itself among the sleepers before it looks at helpers under the mutex, and this
+ * looks at sleepers after it has left: in sequential consistency one of the two sees the other.
+ * `w` may be gone by then. */
+static void leave_work(am_pool *pool, work *w) {
+    if (atomic_fetch_sub(&w->helpers, 1) > 1 || atomic_load(&pool->sleepers) == 0) return;
+    am_mutex_lock(&pool->mutex);
+    am_condition_broadcast(&pool->done);
+    am_mutex_unlock(&pool->mutex);
+}
+
 static void worker_main(void *argument) {
     worker *self = argument;
     am_pool *pool = self->pool;
     am_mutex_lock(&pool->mutex);
     while (!pool->stop) {
+        uint32_t seen = atomic_load_explicit(&pool->posted, memory_order_relaxed);
         work *w = find_work(pool);
         if (w == NULL) {
             am_condition_wait(&pool->wanted, &pool->mutex);
             continue;
         }
-        w->helpers++;
+        atomic_fetch_add_explicit(&w->helpers, 1, memory_order_relaxed);
         am_mutex_unlock(&pool->mutex);
         take_units(w, self->scratch);
+        leave_work(pool, w);
+        /* Not under the mutex, which the caller of the same work wants at this very time. */
+        wait_awake(pool, &pool->posted, seen, false);
         am_mutex_lock(&pool->mutex);
-        if (--w->helpers == 0) am_condition_broadcast(&pool->done);
     }
     am_mutex_unlock(&pool->mutex);
 }
@@ -73,6 +123,8 @@ am_pool *am_pool_create(uint32_t threads, size_t scratch_bytes) {
     if (pool == NULL) return NULL;
     pool->scratch_bytes = scratch_bytes;
     pool->worker_count = threads > 1 ? threads - 1 : 0;
+    /* Threads beyond the processors would keep others from their work. */
+    pool->awake_ns = threads <= am_cpu_count() ? AWAKE_NS : 0;
     pool->workers = am_alloc_zero(pool->worker_count + 1, sizeof *pool->workers);
     bool mutex = am_mutex_init(&pool->mutex);
     bool wanted = am_condition_init(&pool->wanted), done = am_condition_init(&pool->done);
@@ -89,6 +141,7 @@ void am_pool_destroy(am_pool *pool) {
     if (pool == NULL) return;
     am_mutex_lock(&pool->mutex);
     pool->stop = true;
+    atomic_fetch_add_explicit(&pool->posted, 1, memory_order_release);
     am_condition_broadcast(&pool->wanted);
     am_mutex_unlock(&pool->mutex);
     for (uint32_t i = 0; i < pool->started; i++) {
@@ -132,12 +185,19 @@ void am_pool_run(am_pool *pool, int64_t units, int64_t grain,
     w.next = pool->first;
     pool->first = &w;
     am_condition_broadcast(&pool->wanted);
+    atomic_fetch_add_explicit(&pool->posted, 1, memory_order_release);
     am_mutex_unlock(&pool->mutex);
     take_units(&w, scratch);
     am_mutex_lock(&pool->mutex);
     work **link = &pool->first;
     while (*link != &w) link = &(*link)->next;
     *link = w.next;
-    while (w.helpers > 0) am_condition_wait(&pool->done, &pool->mutex);
     am_mutex_unlock(&pool->mutex);
+    wait_awake(pool, &w.helpers, 0, true);
+    if (atomic_load_explicit(&w.helpers, memory_order_acquire) == 0) return;
+    atomic_fetch_add(&pool->sleepers, 1);
+    am_mutex_lock(&pool->mutex);
+    while (atomic_load(&w.helpers) > 0) am_condition_wait(&pool->done, &pool->mutex);
+    am_mutex_unlock(&pool->mutex);
+    atomic_fetch_sub(&pool->sleepers, 1);
 }
