@@ -281,6 +281,66 @@ START_TEST(handed_over) {
 }
 END_TEST
 
+/* Works in close succession, just large enough to be shared with a helper that is awake, and now
+ * and then one that is large enough to wake one. */
+enum { FEW_ROWS = 64, MANY_ROWS = 600, COLUMNS = 512, CLOSE = 32 };
+
+static float succession_input[MANY_ROWS * COLUMNS];
+static float succession_wanted[2][MANY_ROWS * COLUMNS]; /* of few rows, of many */
+
+static anymax_status soften(anymax_stream *stream, int64_t rows, float *out) {
+    const int64_t sizes[2] = {rows, COLUMNS};
+    anymax_tensor x = anymax_host_tensor(succession_input, ANYMAX_F32, 2, sizes);
+    anymax_tensor y = anymax_host_tensor(out, ANYMAX_F32, 2, sizes);
+    anymax_map map = {.kind = ANYMAX_SOFTMAX};
+    anymax_status status = anymax_map_forward(stream, &map, &x, &y);
+    return status == ANYMAX_OK ? anymax_stream_sync(stream) : status;
+}
+
+static void soften_often(void *user) {
+    worker *w = user;
+    anymax_stream *stream = NULL;
+    float *out = malloc(sizeof succession_input);
+    pass(w->gate);
+    if (out == NULL || anymax_stream_create(w->device, NULL, &stream) != ANYMAX_OK)
+        went_wrong(w, "no stream", 0);
+    for (uint32_t i = 0; i < w->turns && !w->failure[0]; i++) {
+        const int many = i % 16 == 15;
+        const int64_t rows = many ? MANY_ROWS : FEW_ROWS;
+        memset(out, 0, sizeof succession_input);
+        if (soften(stream, rows, out) != ANYMAX_OK) went_wrong(w, "failed", i);
+        if (memcmp(out, succession_wanted[many], (size_t)rows * COLUMNS * sizeof *out) != 0)
+            went_wrong(w, "other bits than in one thread", i);
+        w->done++;
+    }
+    free(out);
+    anymax_stream_release(stream);
+}
+
+START_TEST(in_succession) {
+    anymax_device_desc desc = {.selector = test_selector(), .threads = 1};
+    anymax_device *one = NULL, *two = open_device();
+    anymax_stream *stream;
+    for (int i = 0; i < MANY_ROWS * COLUMNS; i++) succession_input[i] = (float)(i % 1009) / 64;
+    ck_assert(two != NULL);
+    ck_assert_int_eq(anymax_device_open(&desc, &one), ANYMAX_OK);
+    ck_assert_int_eq(anymax_stream_create(one, NULL, &stream), ANYMAX_OK);
+    ck_assert_int_eq(soften(stream, FEW_ROWS, succession_wanted[0]), ANYMAX_OK);
+    ck_assert_int_eq(soften(stream, MANY_ROWS, succession_wanted[1]), ANYMAX_OK);
+    run_threads(soften_often, &two, 1, CLOSE, false);
+    /* And alone, where nobody but the helper takes part. */
+    worker alone = {.gate = &(gate){.wanted = 1}, .device = two, .turns = CLOSE};
+    ck_assert(am_mutex_init(&alone.gate->mutex) && am_condition_init(&alone.gate->moved));
+    soften_often(&alone);
+    ck_assert_msg(alone.failure[0] == 0, "%s", alone.failure);
+    am_condition_destroy(&alone.gate->moved);
+    am_mutex_destroy(&alone.gate->mutex);
+    anymax_stream_release(stream);
+    anymax_device_release(one);
+    anymax_device_release(two);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- messages and the log */
 
 /* The message of a thread stays as it is, whatever fails in others. */
@@ -353,6 +413,7 @@ static void add(Suite *suite) {
     tcase_add_test(all, first_use);
     tcase_add_test(all, references);
     tcase_add_test(all, handed_over);
+    tcase_add_test(all, in_succession);
     tcase_add_test(all, messages);
     tcase_add_test(all, log_lines);
     suite_add_tcase(suite, all);

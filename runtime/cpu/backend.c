@@ -19,8 +19,10 @@
 /* Element numbers of a launch stay below 2^31, whatever the type. */
 #define RANGE_BYTES (((uint64_t)1 << 31) - 4096)
 #define MAX_THREADS 256
-/* Elements below which another thread is not worth waking, and that a thread takes at a time. */
-#define SMALL_WORK 131072
+/* Elements, once a pass: below these another thread is not worth waking; not worth having though it
+ * is awake; and as many as a thread takes at a time. */
+#define SMALL_WORK 262144
+#define TINY_WORK 32768
 #define GRAIN_WORK 8192
 #define GRAINS 8 /* of a thread, at least, where there is work enough */
 /* In front of the memory that a caller sees, which stays aligned to it. */
@@ -290,7 +292,9 @@ static void run_units(am_backend_stream *stream, int64_t units, int64_t work,
      * that one asks for ahead of time are then mostly its own. */
     int64_t share = units / ((int64_t)stream->device->threads * GRAINS);
     if (share > grain) grain = share;
-    if (units < SMALL_WORK / (work + 1) + 1) grain = units;
+    if (units < TINY_WORK / (work + 1) + 1 ||
+        (units < SMALL_WORK / (work + 1) + 1 && !am_pool_lively(stream->device->pool)))
+        grain = units;
     am_pool_run(stream->device->pool, units, grain, run, user, stream->scratch);
 }
 

@@ -16,6 +16,8 @@
 #define AWAKE_NS 50000
 /* Looks between two times that the processor is offered to others, and the clock read. */
 #define LOOKS 32
+/* Works in close succession from which on helpers are woken for the ones to come. */
+#define STREAK 8
 
 /* A call of am_pool_run; it lives on its caller's stack until no helper is in it. */
 typedef struct work {
@@ -45,6 +47,9 @@ struct am_pool {
     bool tried, stop;
     _Atomic uint32_t posted;   /* works so far, and the end; changes under the mutex */
     _Atomic uint32_t sleepers; /* callers that may wait for `done` */
+    _Atomic uint32_t awake;    /* workers that do not wait for `wanted` */
+    _Atomic uint32_t streak;   /* questions of am_pool_lively, each soon after the one before */
+    _Atomic uint64_t asked_ns; /* when the last one was */
 };
 
 static void pause_briefly(void) {
@@ -55,19 +60,20 @@ static void pause_briefly(void) {
 #endif
 }
 
-/* Until *value is, or is no longer, `wanted`; not for ever: the caller looks again. */
-static void wait_awake(const am_pool *pool, const _Atomic uint32_t *value, uint32_t wanted,
+/* Until *value is, or is no longer, `wanted`; false if that took too long to stay awake. */
+static bool wait_awake(const am_pool *pool, const _Atomic uint32_t *value, uint32_t wanted,
                        bool same) {
     const uint64_t start = pool->awake_ns > 0 ? am_time_ns() : 0;
     while (pool->awake_ns > 0) {
         for (int i = 0; i < LOOKS; i++) {
             bool equal = atomic_load_explicit(value, memory_order_acquire) == wanted;
-            if (equal == same) return;
+            if (equal == same) return true;
             pause_briefly();
         }
-        if (am_time_ns() - start >= pool->awake_ns) return;
+        if (am_time_ns() - start >= pool->awake_ns) return false;
         am_thread_yield();
     }
+    return false;
 }
 
 static void take_units(work *w, void *scratch) {
@@ -99,20 +105,27 @@ static void leave_work(am_pool *pool, work *w) {
 static void worker_main(void *argument) {
     worker *self = argument;
     am_pool *pool = self->pool;
+    bool tired = false;
+    atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
     am_mutex_lock(&pool->mutex);
     while (!pool->stop) {
         uint32_t seen = atomic_load_explicit(&pool->posted, memory_order_relaxed);
         work *w = find_work(pool);
-        if (w == NULL) {
+        if (w == NULL && tired) {
+            tired = false; /* if others have done the work by then, more may be on its way */
+            atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
             am_condition_wait(&pool->wanted, &pool->mutex);
+            atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
             continue;
         }
-        atomic_fetch_add_explicit(&w->helpers, 1, memory_order_relaxed);
+        if (w != NULL) atomic_fetch_add_explicit(&w->helpers, 1, memory_order_relaxed);
         am_mutex_unlock(&pool->mutex);
-        take_units(w, self->scratch);
-        leave_work(pool, w);
+        if (w != NULL) {
+            take_units(w, self->scratch);
+            leave_work(pool, w);
+        }
         /* Not under the mutex, which the caller of the same work wants at this very time. */
-        wait_awake(pool, &pool->posted, seen, false);
+        tired = !wait_awake(pool, &pool->posted, seen, false);
         am_mutex_lock(&pool->mutex);
     }
     am_mutex_unlock(&pool->mutex);
@@ -193,11 +206,23 @@ void am_pool_run(am_pool *pool, int64_t units, int64_t grain,
     while (*link != &w) link = &(*link)->next;
     *link = w.next;
     am_mutex_unlock(&pool->mutex);
-    wait_awake(pool, &w.helpers, 0, true);
-    if (atomic_load_explicit(&w.helpers, memory_order_acquire) == 0) return;
+    if (wait_awake(pool, &w.helpers, 0, true)) return;
     atomic_fetch_add(&pool->sleepers, 1);
     am_mutex_lock(&pool->mutex);
     while (atomic_load(&w.helpers) > 0) am_condition_wait(&pool->done, &pool->mutex);
     am_mutex_unlock(&pool->mutex);
     atomic_fetch_sub(&pool->sleepers, 1);
+}
+
+bool am_pool_lively(am_pool *pool) {
+    if (pool->worker_count == 0 || pool->awake_ns == 0) return false;
+    if (atomic_load_explicit(&pool->awake, memory_order_relaxed) > 0) return true;
+    /* Callers that ask at once may lose a count, which only puts the waking off. */
+    uint64_t now = am_time_ns();
+    uint64_t before = atomic_exchange_explicit(&pool->asked_ns, now, memory_order_relaxed);
+    uint32_t streak = 0;
+    if (now - before < pool->awake_ns)
+        streak = 1 + atomic_load_explicit(&pool->streak, memory_order_relaxed);
+    atomic_store_explicit(&pool->streak, streak, memory_order_relaxed);
+    return streak >= STREAK;
 }

@@ -2,6 +2,7 @@
 #ifndef AM_CPU_POOL_H
 #define AM_CPU_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,5 +19,9 @@ void am_pool_destroy(am_pool *pool);
 void am_pool_run(am_pool *pool, int64_t units, int64_t grain,
                  void (*run)(const void *user, int64_t first, int64_t end, void *scratch),
                  const void *user, void *scratch);
+
+/* To be asked before work that is worth a helper only if that need not be woken first: whether one
+ * is awake, or such works follow one another so closely that it would be for the next ones. */
+bool am_pool_lively(am_pool *pool);
 
 #endif
