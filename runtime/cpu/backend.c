@@ -335,7 +335,20 @@ static bool runs_across(const am_cpu_row *program, const am_row_args *args, int3
 /* Columns of a row that fits the second cache beside the one before; how far ahead memory is asked
  * for, at least. */
 #define PREFETCH_COLUMNS 65536
+#define SECOND_STEPS 3584 /* what the second cache holds of rows, 896 KiB */
 #define PREFETCH_AHEAD (AM_RUN * AM_W)
+
+/* Steps of the next row that the second cache has room for, while stage 2 is busy with this one.
+ * What is kept of a row does not count: it may as well lie in the third. */
+static int32_t asked_for(const am_row_job *job) {
+    const am_cpu_row *p = job->program;
+    int32_t inputs = 0;
+    if (job->across || job->args->parts > 1 || job->args->iterations > 1) return 0;
+    for (int i = 0; i < p->in_count; i++) inputs += job->data[p->in[i].slot] != NULL;
+    if (inputs == 0) return 0;
+    int32_t room = SECOND_STEPS / inputs - job->args->n / AM_W;
+    return room > 0 ? room : 0;
+}
 
 static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
     const am_row_args *args = job->args;
@@ -361,6 +374,7 @@ static void choose_form(am_row_job *job, int32_t rows, am_skeleton skeleton) {
         job->ahead = PREFETCH_AHEAD / args->n;
     else if (job->tiles_ahead || args->n <= PREFETCH_COLUMNS)
         job->ahead = 1;
+    if (job->early) job->asked = asked_for(job);
 }
 
 static anymax_status cpu_row(am_backend_stream *stream, const am_row_launch *launch) {

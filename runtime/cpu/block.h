@@ -26,6 +26,7 @@ typedef struct am_block {
     bool out_open, out_streams; /* so have outputs; they go past the caches */
     const am_cpu_form *form;
     int tile_steps;
+    int stage;    /* that passes over the tiles, from 0 */
     int32_t open; /* first step of the tile that is open; below 0: none */
     am_tile tile;
 } am_block;
@@ -211,15 +212,20 @@ static inline void am_mix(const am_block *b, float *z) {
 }
 
 /* From the open tile to what will be read after it, in elements: the next tile of the row where
- * tiles are used up one by one, else the same tile of a later row. 0: nothing is asked for. (Not
- * the right rows where they change over to another dimension: no harm.) */
+ * tiles are used up one by one, else the same tile of a later row. 0: nothing is asked for. Of the
+ * next long row stage 2 asks for what the second cache holds beside this one, stage 1 for the rest.
+ * (Not the right rows where they change over to another dimension: no harm.) */
 static inline ptrdiff_t am_ahead(const am_block *b, int slot) {
     const am_row_args *a = b->args;
-    if (b->job->tiles_ahead && b->open + 2 * b->tile_steps <= b->steps)
-        return (ptrdiff_t)b->tile_steps * AM_W;
-    if (b->job->ahead == 0 || b->row + b->job->ahead >= a->rows) return 0;
-    ptrdiff_t rows = (ptrdiff_t)b->job->ahead * a->tensor[slot].s0;
-    return b->job->tiles_ahead ? rows - (ptrdiff_t)b->open * AM_W : rows;
+    const am_row_job *job = b->job;
+    int32_t next = b->open + b->tile_steps;
+    bool tiles = job->tiles_ahead, later = job->early && b->stage > 0;
+    if (later && next > job->asked) return 0;
+    if (tiles && !later && next + b->tile_steps <= b->steps)
+        return next + b->tile_steps <= job->asked ? 0 : (ptrdiff_t)b->tile_steps * AM_W;
+    if (job->ahead == 0 || b->row + job->ahead >= a->rows) return 0;
+    ptrdiff_t rows = (ptrdiff_t)job->ahead * a->tensor[slot].s0;
+    return tiles && !later ? rows - (ptrdiff_t)b->open * AM_W : rows;
 }
 
 /* Opens the tile at step `first`: inputs are there afterwards, ROW_KEEP values have a place. */
@@ -228,6 +234,7 @@ static inline void am_tile_open(am_block *b, int32_t first) {
     am_scratch *s = b->scratch;
     if (b->open == first) return;
     b->open = first;
+    t->early = b->job->early && b->stage == 0;
     t->steps = am_tile_steps(b, first);
     t->column = b->column + first * t->column_step;
     for (int i = 0; i < b->program->in_count; i++) {
@@ -267,10 +274,10 @@ static inline bool am_streams(const am_block *b) {
     return b->job->stream && !b->job->across;
 }
 
-/* Results on their way to memory. Across, in the place of a kept value that each is made from: what
- * fits the nearest cache is short there. */
+/* Results on their way to memory: in the place of a kept value that each is made from, as what fits
+ * the nearest cache is short. */
 static inline float *am_out_lanes(const am_block *b, int i) {
-    return b->job->across && i < b->program->keep_count ? b->tile.keep[i] : b->scratch->out[i];
+    return i < b->program->keep_count ? b->tile.keep[i] : b->scratch->out[i];
 }
 
 /* Where the finish writes: memory itself if it can, else scratch, which am_outputs_close takes

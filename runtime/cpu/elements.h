@@ -81,6 +81,19 @@ static inline void am_stream_line(char *to, uint32_t type, const float *from, in
         am_stream_bytes(to, (const char *)from, (size_t)count * 4);
         return;
     }
+#if defined(AM_STREAM_16)
+    if ((uintptr_t)to % AM_LINE_BYTES == 0) {
+        int whole = count / 32 * 32;
+        uint16_t *line = (uint16_t *)to;
+        if (type == AM_F16)
+            am_stream_f16(line, from, whole);
+        else
+            am_stream_bf16(line, from, whole);
+        to += (size_t)whole * 2;
+        from += whole;
+        count -= whole;
+    }
+#endif
     for (int i = 0; i < count; i += 512) {
         int size = count - i < 512 ? count - i : 512;
         am_store_line((char *)piece, type, 1, from + i, size);

@@ -145,7 +145,8 @@ typedef struct am_row_job {
     bool stream;      /* outputs go past the caches */
     int32_t ahead;    /* rows from one that is worked on to the one that comes in; 0: none */
     bool tiles_ahead; /* within the row, tiles come in one by one, */
-    bool early;       /* all of them in the first pass */
+    bool early;       /* in the first pass, */
+    int32_t asked;    /* but for so many steps, which stage 2 of the row before asks for */
     int block_rows;   /* 1 along a row, AM_W across */
 } am_row_job;
 

@@ -91,9 +91,11 @@ static inline AM_ALWAYS_INLINE float am_select(int32_t c, float a, float b) {
     const real n = am_sum - 12582912.0f;                            \
     const real s = am_from_bits((int32_t)(((uint32_t)am_bits(am_sum) << 23) + 0x3f800000u));
 
-/* Constants of a loop: what ROW_IDLE said of its tile, and (below) ROW_UNIT of its rows. */
-enum { am_idles = 0, am_unit = 0 };
+/* Constants of a loop: what ROW_IDLE and ROW_PLAIN said of its tile, and (below) ROW_UNIT of its
+ * rows. */
+enum { am_idles = 0, am_plains = 0, am_unit = 0 };
 #define am_idle(a, b) (am_idles ? (a) : (b))
+#define am_plain(a, b) (am_plains ? (a) : (b))
 
 #include "../math/am.h"
 

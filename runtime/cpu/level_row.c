@@ -265,7 +265,6 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->tile.args = job->args;
     b->tile.scalars = scratch->scalars[0];
     b->tile.indices = scratch->indices[0];
-    b->tile.early = job->early;
     b->tile.column_step = job->across ? 1 : AM_W;
     b->tile.lane_column = job->across ? no_columns : lane_columns;
     for (int i = 0; i < b->program->in_count; i++)
@@ -276,6 +275,7 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
         b->wanted |= job->data[b->program->out[i].slot] != NULL;
     b->fixed = is_fixed(job, b->tile_steps);
     b->out_open = false;
+    b->stage = 0;
     b->open = -1;
     b->row = -2;
 }

@@ -24,15 +24,44 @@ static inline __m512 am_wide_bf16(__m256i h) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 
-/* By integers: the processor's own conversion to bf16 flushes denormals. */
-static inline __m256i am_narrow_bf16(__m512 x) {
+/* By integers: the processor's own conversion to bf16 flushes denormals. In the upper halves. */
+static inline __m512i am_round_bf16(__m512 x) {
     __m512i u = _mm512_castps_si512(x);
     __mmask16 odd = _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000));
     __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
     __m512i r = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
     r = _mm512_mask_add_epi32(r, odd, r, _mm512_set1_epi32(1));
-    r = _mm512_mask_or_epi32(r, nan, u, _mm512_set1_epi32(0x400000));
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16));
+    return _mm512_mask_or_epi32(r, nan, u, _mm512_set1_epi32(0x400000));
+}
+
+static inline __m256i am_narrow_bf16(__m512 x) {
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(am_round_bf16(x), 16));
+}
+
+/* Two steps at once: one exchange takes the upper halves of both. */
+static inline __m512i am_narrow_bf16_two(__m512 low, __m512 high) {
+    const __m512i first =
+        _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i upper = _mm512_add_epi32(_mm512_mullo_epi32(first, _mm512_set1_epi32(0x20002)),
+                                           _mm512_set1_epi32(0x30001));
+    return _mm512_permutex2var_epi16(am_round_bf16(low), upper, am_round_bf16(high));
+}
+
+/* Whole lines of the cache, past the caches. */
+#define AM_STREAM_16
+static inline void am_stream_f16(uint16_t *to, const float *from, int count) {
+    for (int i = 0; i < count; i += 32) {
+        __m256i low = am_narrow_f16(_mm512_loadu_ps(from + i));
+        __m256i high = am_narrow_f16(_mm512_loadu_ps(from + i + 16));
+        _mm512_stream_si512((void *)(to + i),
+                            _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+    }
+}
+
+static inline void am_stream_bf16(uint16_t *to, const float *from, int count) {
+    for (int i = 0; i < count; i += 32)
+        _mm512_stream_si512((void *)(to + i), am_narrow_bf16_two(_mm512_loadu_ps(from + i),
+                                                                 _mm512_loadu_ps(from + i + 16)));
 }
 
 #define AM_STEP_IN(wide) \

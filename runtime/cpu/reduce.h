@@ -150,6 +150,7 @@ static inline bool run_ends(const am_block *b) {
 static inline void reduce(am_block *b, int stage, float (*sums)[AM_W]) {
     int first = first_of(b->program, stage), count = b->program->sums[stage];
     cascade c = cascade_begin(b, first, count, b->steps);
+    b->stage = stage;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
         if (run_begins(b)) clear(b, first, count, sums);

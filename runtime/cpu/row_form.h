@@ -113,13 +113,29 @@ static void AM_PART(keep)(const am_tile *am_tile_) {
     ROW_TILE(, ROW_IN(IN_BASE) ROW_KEPT(KEEP_BASE) ROW_OUT(OUT_BASE), ROW_SEEN_4, \
              ROW_IN(IN_GET) ROW_LET kept ROW_OUT(put), \
              ROW_IN(IN_NEXT) ROW_KEPT(KEEP_NEXT) ROW_OUT(next), , )
+/* Once more, for tiles that ROW_PLAIN holds for. */
+#if ROW_HAS_IDLE && defined(AM_ALONG)
+static int AM_PART(plain)(const am_tile *am_tile_) {
+    ROW_STATE(am_tile_->scalars, am_tile_->indices, am_tile_->args)
+    ROW_VARS(GET_V) ROW_PARAM(GET_P) ROW_INDEX(GET_X) ROW_SEEN_4
+    return ROW_PLAIN && AM_PART(idle)(am_tile_);
+}
+#define ROW_APART_4(...) \
+    if (AM_PART(plain)(am_tile_)) { \
+        enum { am_plains = 1 }; \
+        __VA_ARGS__ \
+    } else \
+        ROW_APART({__VA_ARGS__})
+#else
+#define ROW_APART_4(...) ROW_APART(__VA_ARGS__)
+#endif
 static void AM_PART(finish)(const am_tile *am_tile_) {
-    ROW_APART(ROW_FINISH(ROW_KEPT(KEEP_GET), OUT_PUT, OUT_NEXT))
+    ROW_APART_4(ROW_FINISH(ROW_KEPT(KEEP_GET), OUT_PUT, OUT_NEXT))
 }
 #if defined(AM_ALONG)
 /* Past the caches. */
 static void AM_PART(finish_stream)(const am_tile *am_tile_) {
-    ROW_APART(ROW_FINISH(ROW_KEPT(KEEP_GET), LINE_PUT, LINE_NEXT))
+    ROW_APART_4(ROW_FINISH(ROW_KEPT(KEEP_GET), LINE_PUT, LINE_NEXT))
 }
 #if ROW_HAS_KEEP_MOVE
 /* The same for a tile whose anchor, that of the tiles up to it, lies below the row's. */
@@ -233,3 +249,4 @@ static const am_cpu_form AM_PART(form) = {
 #undef ROW_STAGE
 #undef ROW_TWICE
 #undef ROW_APART
+#undef ROW_APART_4

@@ -23,6 +23,10 @@
 #ifndef am_idle
 #define am_idle(a, b) b
 #endif
+/* The same where ROW_PLAIN holds too. */
+#ifndef am_plain
+#define am_plain(a, b) b
+#endif
 #ifndef am_pow2
 /* The mask: no shift of whatever integer a NaN becomes. */
 #define am_pow2(n) am_from_bits(((am_int(n) + 127) & 255) << 23)

@@ -90,6 +90,9 @@
 #define ROW_HAS_IDLE 0
 #define ROW_IDLE(first, end) 0
 #endif
+#ifndef ROW_PLAIN
+#define ROW_PLAIN 0
+#endif
 #ifndef ROW_NEED_3
 #define ROW_NEED_3 1
 #endif

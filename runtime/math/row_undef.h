@@ -26,6 +26,7 @@
 #undef ROW_IDLE
 #undef ROW_HAS_IDLE
 #undef ROW_NEED_3
+#undef ROW_PLAIN
 #undef ROW_MOVE
 #undef ROW_KEEP_MOVE
 #undef ROW_HAS_KEEP_MOVE

@@ -96,12 +96,15 @@ static const uint32_t lower[] = {0,      1,      0x0fff, 0x1000, 0x1001, 0x2fff,
 START_TEST(narrows) {
     static float from[0x10000];
     static uint16_t got[0x10000];
+    static _Alignas(64) uint16_t streamed[0x10000];
     const lines_level *level = level_at(_i / COUNT(lower));
     int t = _i / COUNT(lower) % COUNT(types);
     if (level == NULL) return;
     for (uint32_t w = 0; w < 0x10000; w++)
         from[w] = am_word_float(w << 16 | lower[_i % COUNT(lower)]);
     level->store((char *)got, types[t].type, 1, from, 0x10000);
+    level->stream((char *)streamed, types[t].type, from, 0x10000);
+    WANT(memcmp(got, streamed, sizeof got) == 0, "%s: past the caches", level->name);
     for (uint32_t w = 0; w < 0x10000; w++) {
         uint16_t plain = types[t].type == AM_F16 ? am_to_f16(from[w]) : am_to_bf16(from[w]);
         WANT(plain == got[w], "%s: %08x is %04x, plainly %04x", level->name, am_float_word(from[w]),

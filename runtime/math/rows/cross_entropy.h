@@ -71,15 +71,21 @@
     up = skipped > 0.0f || lost > 0.0f ? ROWLIT(0.0f) : up_loss; \
     pull = up_lse + (z_loss > 0.0f ? 2.0f * z_loss * norm * up : ROWLIT(0.0f));
 #define CE_PART am_idle((e * inv) * total, ((e * inv) * total - CE_A))
+#define CE_OWN am_idle(LIT(0.0f), am_sel(CE_A == 0.0f, LIT(0.0f), CE_A * am_lane(-up * scale)))
+#define CE_FLAT (inv * ((total * up + pull) * scale))
 #define ROW_NEED_3 (inv > 0.5f)
 #define ROW_S3(R) R(SUM, others, am_sel(z < m, CE_PART, LIT(0.0f)))
 #define ROW_FLAG(F) F(0, outside > 0.0f)
 #define ROW_ROW(O) O(8, loss, cost) O(9, lse, norm)
-#define ROW_OUT(O)                                                                          \
-    O(7, grad_x,                                                                            \
-      am_sel(am_visible(z),                                                                 \
-             (am_sel(am_and(z == m, am_lane(inv) > 0.5f), am_lane(-others), CE_PART) * up + \
-              (e * inv) * pull) *                                                           \
-                 scale,                                                                     \
-             LIT(0.0f)))
+/* Where no class holds more than half, and in columns without the target, e alone tells the
+ * gradient: that of a masked class is 0. */
+#define ROW_PLAIN (inv <= 0.5f && CE_FLAT - CE_FLAT == 0.0f)
+#define ROW_OUT(O)                                                                             \
+    O(7, grad_x,                                                                               \
+      am_plain(e * am_lane(CE_FLAT) + LIT(0.0f),                                               \
+               am_sel(am_visible(z),                                                           \
+                      am_sel(am_and(z == m, am_lane(inv) > 0.5f),                              \
+                             (am_lane(-others) * up + (e * inv) * pull) * scale,               \
+                             e * am_lane(CE_FLAT) + CE_OWN),                                   \
+                      LIT(0.0f))))
 #endif
