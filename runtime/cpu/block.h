@@ -1,5 +1,6 @@
-/* A block: one part of one row (lanes run along it) or of AM_W rows (lanes run across them), and
- * how its tiles come from memory and go back. Included by level_row.c. */
+/* A block: one part of one row (lanes run along it), a few whole rows one after the other, or one
+ * part of AM_W rows (lanes run across them), and how its tiles come from memory and go back.
+ * Included by level_row.c. */
 #ifndef AM_CPU_BLOCK_H
 #define AM_CPU_BLOCK_H
 
@@ -11,7 +12,8 @@ typedef struct am_block {
     const am_row_args *args;
     am_scratch *scratch;
     int32_t row;     /* first row */
-    int live, lanes; /* rows of the block; lanes that row scalars need: 1 or AM_W */
+    int live, lanes; /* rows of the block; lanes that row scalars need: as many, across AM_W */
+    int lane;        /* along: of the row that the tile belongs to */
     int32_t part;    /* number of the part in its row */
     int32_t column;  /* its first column */
     int32_t columns;
@@ -115,21 +117,46 @@ static inline void am_locate(am_block *b) {
     am_locate_slots(b, b->program->row_out, b->program->row_out_count);
 }
 
-/* Along: the next row of the same dimension. */
-static inline void am_next_row(am_block *b) {
+/* Fixed rows: the open tile becomes that of the row of lane `lane`. */
+static inline void am_turn_to(am_block *b, int lane) {
+    const am_cpu_row *p = b->program;
     am_scratch *s = b->scratch;
-    s->at[0][0]++;
-    for (int slot = 0; slot < AM_SLOT_WORKSPACE; slot++)
-        s->row_at[slot][0] += b->args->tensor[slot].s0;
+    int from = b->lane;
+    if (from == lane) return;
+    b->lane = lane;
+    b->tile.scalars = s->scalars[0] + lane;
+    b->tile.indices = s->indices[0] + lane;
+    for (int i = 0; i < p->in_count; i++) {
+        const int64_t *at = s->row_at[p->in[i].slot];
+        if (b->job->data[p->in[i].slot] != NULL) b->tile.in[i] += at[lane] - at[from];
+    }
+    for (int i = 0; i < p->keep_count; i++)
+        b->tile.keep[i] += (ptrdiff_t)(lane - from) * b->columns;
+    for (int i = 0; i < p->out_count && b->out_open; i++) {
+        const int64_t *at = s->row_at[p->out[i].slot];
+        if (b->job->data[p->out[i].slot] != NULL) b->tile.out[i] += at[lane] - at[from];
+    }
+}
+
+/* Fixed rows: as many further ones of the same dimension. */
+static inline void am_next_rows(am_block *b) {
+    am_scratch *s = b->scratch;
+    am_turn_to(b, 0);
+    for (int l = 0; l < b->lanes; l++) s->at[0][l] += b->lanes;
+    for (int slot = 0; slot < AM_SLOT_WORKSPACE; slot++) {
+        if (b->job->data[slot] == NULL) continue;
+        for (int l = 0; l < b->lanes; l++)
+            s->row_at[slot][l] += b->lanes * b->args->tensor[slot].s0;
+    }
     if (b->open < 0) return;
     for (int i = 0; i < b->program->in_count; i++) {
         int slot = b->program->in[i].slot;
-        if (b->job->data[slot] != NULL) b->tile.in[i] += b->args->tensor[slot].s0;
-        if (b->row + b->job->ahead >= b->args->rows) b->tile.ahead[i] = 0;
+        if (b->job->data[slot] != NULL) b->tile.in[i] += b->lanes * b->args->tensor[slot].s0;
+        if (b->row + b->lanes - 1 + b->job->ahead >= b->args->rows) b->tile.ahead[i] = 0;
     }
     for (int i = 0; i < b->program->out_count && b->out_open; i++) {
         int slot = b->program->out[i].slot;
-        if (b->job->data[slot] != NULL) b->tile.out[i] += b->args->tensor[slot].s0;
+        if (b->job->data[slot] != NULL) b->tile.out[i] += b->lanes * b->args->tensor[slot].s0;
     }
 }
 
@@ -162,7 +189,7 @@ static inline void am_gather_along(const am_block *b, int slot, float *to, float
     ptrdiff_t step = b->args->tensor[slot].step;
     int size = t->steps * AM_W, left = t->column_end - t->column;
     int count = left < size ? left : size;
-    const char *from = am_place(b, slot, 0, t->column);
+    const char *from = am_place(b, slot, b->lane, t->column);
     if (step == 1 && b->job->ahead > 0 && b->row + b->job->ahead < b->args->rows)
         am_load_ahead(b, slot, to, from, count);
     else
@@ -223,7 +250,7 @@ static inline ptrdiff_t am_ahead(const am_block *b, int slot) {
     if (later && next > job->asked) return 0;
     if (tiles && !later && next + b->tile_steps <= b->steps)
         return next + b->tile_steps <= job->asked ? 0 : (ptrdiff_t)b->tile_steps * AM_W;
-    if (job->ahead == 0 || b->row + job->ahead >= a->rows) return 0;
+    if (job->ahead == 0 || b->row + b->live - 1 + job->ahead >= a->rows) return 0;
     ptrdiff_t rows = (ptrdiff_t)job->ahead * a->tensor[slot].s0;
     return tiles && !later ? rows - (ptrdiff_t)b->open * AM_W : rows;
 }
@@ -247,7 +274,7 @@ static inline void am_tile_open(am_block *b, int32_t first) {
             t->in[i] = s->constant[i];
             t->in_step[i] = 0;
         } else if (!mix && am_direct(b, slot)) {
-            t->in[i] = (const float *)am_place(b, slot, 0, t->column);
+            t->in[i] = (const float *)am_place(b, slot, b->lane, t->column);
             if (b->job->across)
                 t->in_step[i] = b->args->tensor[slot].step;
             else
@@ -292,7 +319,7 @@ static inline bool am_outputs_open(am_block *b) {
         bool there = b->job->data[slot] != NULL;
         to[i] = NULL;
         if (there && !am_adds(b, slot) && am_direct(b, slot))
-            to[i] = am_place(b, slot, 0, t->column);
+            to[i] = am_place(b, slot, b->lane, t->column);
         direct = direct && (to[i] != NULL || !there);
         streams = streams && to[i] != NULL && (uintptr_t)to[i] % AM_LINE_BYTES == 0 &&
                   b->args->tensor[slot].s0 % (AM_LINE_BYTES / 4) == 0;
@@ -321,7 +348,7 @@ static inline void am_outputs_close(am_block *b) {
         }
         int size = t->steps * AM_W, left = t->column_end - t->column;
         int count = left < size ? left : size;
-        char *to = am_place(b, slot, 0, t->column);
+        char *to = am_place(b, slot, b->lane, t->column);
         ptrdiff_t step = b->args->tensor[slot].step;
         uint32_t type = am_block_type(b, slot);
         if (am_adds(b, slot))

@@ -56,7 +56,7 @@ static void list_reduce(am_block *b, const am_list *list, int steps, int stage,
 /* ------------------------------------------------------------- the stages of a block */
 
 static void stage_reduce(am_block *b, const am_list *list, int list_steps, int stage) {
-    float(*sums)[AM_W] = b->scratch->sums;
+    float(*sums)[AM_W] = sums_of(b, stage);
     if (list != NULL)
         list_reduce(b, list, list_steps, stage, sums);
     else
@@ -65,17 +65,18 @@ static void stage_reduce(am_block *b, const am_list *list, int list_steps, int s
 
 static void stage_1(am_block *b) {
     int stages = b->args->stages;
+    float(*sums)[AM_W] = sums_of(b, 0);
     if (stages & AM_STAGE_FOLD_1)
-        partials_fold(b, 0, b->program->sums[0], b->scratch->sums);
+        partials_fold(b, 0, b->program->sums[0], sums);
     else if (stages & AM_STAGE_ELEMENTS_1)
-        reduce(b, 0, b->scratch->sums);
+        reduce(b, 0, sums);
     else
         return;
     if (!(stages & AM_STAGE_FOLD_1) && stages & AM_STAGE_PARTIAL) {
-        partials_write(b, b->program->sums[0], b->scratch->sums);
+        partials_write(b, b->program->sums[0], sums);
         return;
     }
-    commit(b, 0, b->program->sums[0], b->scratch->sums);
+    commit(b, 0, b->program->sums[0], sums);
     scalars_at(b, 1);
 }
 
@@ -96,29 +97,29 @@ static void stage_later(am_block *b, int stage, const am_list *list, int list_st
     int stages = b->args->stages, first = first_of(p, stage), count = p->sums[stage];
     int elements = stage == 1 ? AM_STAGE_ELEMENTS_2 : AM_STAGE_ELEMENTS_3;
     int fold = stage == 1 ? AM_STAGE_FOLD_2 : AM_STAGE_FOLD_3;
+    float(*sums)[AM_W] = sums_of(b, stage);
     int times = stage == 1 && !(stages & AM_STAGE_PARTIAL) ? b->args->iterations : 1;
     float before[AM_MAX_SCALARS] = {0.0f};
     if (!p->has[stage]) return;
     if (stages & fold) {
-        partials_fold(b, first, count, b->scratch->sums);
-        commit(b, first, count, b->scratch->sums);
+        partials_fold(b, first, count, sums);
+        commit(b, first, count, sums);
         scalars_at(b, stage + 1);
     }
     if (!(stages & elements)) return;
-    if (stage == 2 && b->form->need_3 != NULL && !(stages & AM_STAGE_PARTIAL) &&
-        !b->form->need_3(b->scratch->scalars[0], b->scratch->indices[0], b->args)) {
-        clear(b, first, count, b->scratch->sums);
-        commit(b, first, count, b->scratch->sums);
+    if (!b->fixed && !(stages & AM_STAGE_PARTIAL) && !needs(b, stage, 0)) {
+        clear(b, first, count, sums);
+        commit(b, first, count, sums);
         scalars_at(b, 3);
         return;
     }
     for (int i = 0; i < times; i++) {
         stage_reduce(b, list, list_steps, stage);
         if (stages & AM_STAGE_PARTIAL) {
-            partials_write(b, count, b->scratch->sums);
+            partials_write(b, count, sums);
             return;
         }
-        commit(b, first, count, b->scratch->sums);
+        commit(b, first, count, sums);
         scalars_at(b, stage + 1);
         if (times > 1 && stands_still(b, before) && i > 0) return;
     }
@@ -204,7 +205,6 @@ static float fall_of(const am_block *b, int tile) {
 
 static void finish_elements(am_block *b) {
     int tile = 0;
-    if (!b->wanted) return;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
         am_tile_open(b, step);
         if (b->form->keep != NULL && !b->kept) b->form->keep(&b->tile);
@@ -213,6 +213,19 @@ static void finish_elements(am_block *b) {
         if (b->tile.fall < 0.0f && b->form->finish[2] != NULL) form += 2;
         b->form->finish[form](&b->tile);
         am_outputs_close(b);
+    }
+}
+
+static void finish_rows(am_block *b) {
+    if (!b->wanted) return;
+    if (!b->fixed) {
+        finish_elements(b);
+        return;
+    }
+    am_tile_open(b, 0);
+    for (int lane = 0; lane < b->lanes; lane++) {
+        am_turn_to(b, lane);
+        finish_elements(b);
     }
 }
 
@@ -236,7 +249,7 @@ static void finish_row(am_block *b) {
     if (raised != 0) am_cpu_raise(workspace(b, b->args->flags), (uint32_t)raised);
 }
 
-/* Whether am_next_row can take the tile along (am_block.fixed). */
+/* Whether am_turn_to can take the tile from row to row (am_block.fixed). */
 static bool is_fixed(const am_row_job *job, int tile_steps) {
     const am_cpu_row *p = job->program;
     const am_row_args *a = job->args;
@@ -252,6 +265,15 @@ static bool is_fixed(const am_row_job *job, int tile_steps) {
            job->data[AM_SLOT_SCALE] == NULL && !(a->param[p->param[0].param] < 0.0f);
 }
 
+/* Units of a job that one block takes: whole rows of which each stage is a single call. */
+static int rows_at_once(const am_block *b) {
+    const am_row_args *a = b->args;
+    int folds = AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3;
+    int rows = AM_ROWS_VALUES / a->n / (b->program->in_count + b->program->keep_count);
+    if (!b->fixed || !b->job->keep || a->stages & folds || a->iterations > 1 || rows < 2) return 1;
+    return rows < AM_ROWS ? rows : AM_ROWS;
+}
+
 /* What all blocks of a job have in common. */
 static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch) {
     b->job = job;
@@ -259,12 +281,10 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->form = job->program->form[job->across ? 0 : 1];
     b->args = job->args;
     b->scratch = scratch;
-    b->lanes = job->across ? AM_W : 1;
+    b->lane = 0;
     b->tile_steps =
         !job->across && (b->form->apart && job->args->n <= AM_RUN * AM_W) ? AM_TILE : AM_RUN;
     b->tile.args = job->args;
-    b->tile.scalars = scratch->scalars[0];
-    b->tile.indices = scratch->indices[0];
     b->tile.column_step = job->across ? 1 : AM_W;
     b->tile.lane_column = job->across ? no_columns : lane_columns;
     for (int i = 0; i < b->program->in_count; i++)
@@ -278,22 +298,26 @@ static void block_begin(am_block *b, const am_row_job *job, am_scratch *scratch)
     b->stage = 0;
     b->open = -1;
     b->row = -2;
+    b->live = 0;
 }
 
-static void block_open(am_block *b, int64_t unit) {
+/* Along, `units` are rows, more than one where rows_at_once says so. */
+static void block_open(am_block *b, int64_t unit, int units) {
     const am_row_job *job = b->job;
     const am_row_args *a = job->args;
     int64_t block = a->parts == 1 ? unit : unit / a->parts;
     int64_t row = a->row0 + block * job->block_rows;
     int64_t left = a->rows - row;
-    bool next = b->fixed && row == b->row + 1 && b->scratch->at[0][0] + 1 < a->d0;
+    bool next = b->fixed && units == b->live && row == b->row + units &&
+                b->scratch->at[0][0] + 2 * units <= a->d0;
     b->row = (int32_t)row;
     if (next) {
         b->kept = false;
-        am_next_row(b);
+        am_next_rows(b);
         return;
     }
-    b->live = (int)(left < job->block_rows ? left : job->block_rows);
+    b->live = !job->across ? units : left < AM_W ? (int)left : AM_W;
+    b->lanes = job->across ? AM_W : units;
     b->part = a->part0 + (int32_t)(unit - block * a->parts);
     int64_t column = (int64_t)b->part * a->part_len, rest = a->n - column;
     b->column = (int32_t)column;
@@ -303,6 +327,9 @@ static void block_open(am_block *b, int64_t unit) {
     b->hold = job->hold && b->steps <= AM_HOLD_STEPS;
     b->kept = b->held = b->moved = b->out_open = false;
     b->open = -1;
+    b->lane = 0;
+    b->tile.scalars = b->scratch->scalars[0];
+    b->tile.indices = b->scratch->indices[0];
     b->tile.column_end = b->column + b->columns;
     am_locate(b);
 }
@@ -322,7 +349,7 @@ static void block_run(am_block *b) {
     stage_later(b, 2, listed ? &list : NULL, list_steps);
     if (stages & AM_STAGE_SAVE && b->part == 0) save_scalars(b);
     if (!(stages & AM_STAGE_FINISH)) return;
-    finish_elements(b);
+    finish_rows(b);
     if (b->part == 0 && b->program->row_work) finish_row(b);
 }
 
@@ -333,8 +360,9 @@ void AM_CAT(am_cpu_row, AM_LEVEL)(const am_row_job *job, int64_t first, int64_t 
                                   am_scratch *scratch) {
     am_block block;
     block_begin(&block, job, scratch);
-    for (int64_t unit = first; unit < end; unit++) {
-        block_open(&block, unit);
+    int most = rows_at_once(&block);
+    for (int64_t unit = first; unit < end; unit += most) {
+        block_open(&block, unit, (int)(end - unit < most ? end - unit : most));
         block_run(&block);
     }
 }

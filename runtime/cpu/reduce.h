@@ -90,6 +90,11 @@ static inline void commit(am_block *b, int first, int count, float (*sums)[AM_W]
     copy_lanes(b, count, b->scratch->scalars + first, sums);
 }
 
+/* Where the sums of a stage come to be: of fixed rows, right where commit would take them. */
+static inline float (*sums_of(const am_block *b, int stage))[AM_W] {
+    return b->fixed ? b->scratch->scalars + first_of(b->program, stage) : b->scratch->sums;
+}
+
 /* ------------------------------------------------------------- elements */
 
 /* Sums over many steps. One running sum would lose what is small beside it (a row's probabilities
@@ -147,8 +152,37 @@ static inline bool run_ends(const am_block *b) {
     return end % AM_RUN == 0 || end == b->steps;
 }
 
+/* Along: whether the row of lane `lane` needs the stage. */
+static inline bool needs(const am_block *b, int stage, int lane) {
+    const am_scratch *s = b->scratch;
+    return stage != 2 || b->form->need_3 == NULL ||
+           b->form->need_3(s->scalars[0] + lane, s->indices[0] + lane, b->args);
+}
+
+/* Fixed rows, one after the other: while one's lanes are folded, the next one is begun. */
+static inline void reduce_rows(am_block *b, int stage, float (*sums)[AM_W]) {
+    int first = first_of(b->program, stage);
+    for (int i = 0; i < b->program->sums[stage]; i++) {
+        float none = identity(b->program, first + i);
+        for (int lane = 0; lane < AM_ROWS; lane++) sums[i][lane] = none;
+    }
+    am_tile_open(b, 0);
+    for (int lane = 0; lane < b->lanes; lane++) {
+        if (!needs(b, stage, lane)) continue;
+        am_turn_to(b, lane);
+        if (stage == 2 && b->form->keep != NULL && !b->kept) b->form->keep(&b->tile);
+        b->form->stage[stage](&b->tile, sums[0] + lane);
+    }
+    if (stage == 1) b->kept = b->keep;
+}
+
+/* `sums` are those of sums_of. */
 static inline void reduce(am_block *b, int stage, float (*sums)[AM_W]) {
     int first = first_of(b->program, stage), count = b->program->sums[stage];
+    if (b->fixed) {
+        reduce_rows(b, stage, sums);
+        return;
+    }
     cascade c = cascade_begin(b, first, count, b->steps);
     b->stage = stage;
     for (int32_t step = 0; step < b->steps; step += b->tile.steps) {
