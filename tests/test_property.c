@@ -239,6 +239,44 @@ START_TEST(thread_counts) {
 }
 END_TEST
 
+/* The CPU takes some rows together: softmax of a whole row alone, and its gradient, have the same
+ * bits. Rows 1 and 2 are poisoned and wholly masked. */
+enum { MOST_ROWS = 13, MOST_COLUMNS = 4096 };
+
+static void soft(float *x, float *y, float *grad, int64_t rows, int64_t n) {
+    const int64_t shape[2] = {rows, n};
+    anymax_tensor tx = anymax_host_tensor(x, ANYMAX_F32, 2, shape);
+    anymax_tensor ty = anymax_host_tensor(y, ANYMAX_F32, 2, shape);
+    anymax_tensor tg = anymax_host_tensor(grad, ANYMAX_F32, 2, shape);
+    anymax_map map = {.kind = ANYMAX_SOFTMAX};
+    anymax_map_grads grads = {.x = &tg};
+    anymax_stream *s = test_main_device.stream;
+    ck_assert_int_eq(anymax_map_forward(s, &map, &tx, &ty), ANYMAX_OK);
+    ck_assert_int_eq(anymax_map_backward(s, &map, &tx, NULL, &ty, &grads), ANYMAX_OK);
+    ck_assert_int_eq(anymax_stream_sync(s), ANYMAX_OK);
+}
+
+START_TEST(row_by_row) {
+    static const int64_t lengths[] = {256, 300, 320, 512, 1024, 1100, 2048, 4096};
+    static float x[MOST_ROWS * MOST_COLUMNS], y[2][MOST_ROWS * MOST_COLUMNS],
+        grad[2][MOST_ROWS * MOST_COLUMNS];
+    int64_t n = lengths[_i];
+    if (!test_is_backend("cpu")) return; /* elsewhere the lanes of a row follow from all rows */
+    for (int64_t rows = 2; rows <= MOST_ROWS; rows++) {
+        size_t size = (size_t)(rows * n) * sizeof *x;
+        rng r = rng_make(test_seed(), (uint64_t)rows);
+        for (int64_t i = 0; i < rows * n; i++) x[i] = (float)(4 * rng_normal(&r));
+        if (rows > 2) x[n + n / 2] = NAN;
+        for (int64_t i = 0; rows > 3 && i < n; i++) x[2 * n + i] = -INFINITY;
+        soft(x, y[0], grad[0], rows, n);
+        for (int64_t i = 0; i < rows; i++) soft(x + i * n, y[1] + i * n, grad[1] + i * n, 1, n);
+        ck_assert_msg(memcmp(y[0], y[1], size) == 0 && memcmp(grad[0], grad[1], size) == 0,
+                      "%lld rows of %lld: each alone has other bits", (long long)rows,
+                      (long long)n);
+    }
+}
+END_TEST
+
 static void add(Suite *suite) {
     TCase *properties = tcase_create("properties"), *bits = tcase_create("bits");
     tcase_add_loop_test(properties, sums_to_one, 0, COUNT(ops));
@@ -250,6 +288,7 @@ static void add(Suite *suite) {
     tcase_add_loop_test(bits, twice, 0, COUNT(again));
     tcase_add_loop_test(bits, from_the_host, 0, COUNT(again));
     tcase_add_loop_test(bits, thread_counts, 0, COUNT(again));
+    tcase_add_loop_test(bits, row_by_row, 0, 8);
     suite_add_tcase(suite, bits);
 }
 
