@@ -269,7 +269,9 @@ static bool is_fixed(const am_row_job *job, int tile_steps) {
 static int rows_at_once(const am_block *b) {
     const am_row_args *a = b->args;
     int folds = AM_STAGE_FOLD_1 | AM_STAGE_FOLD_2 | AM_STAGE_FOLD_3;
-    int rows = AM_ROWS_VALUES / a->n / (b->program->in_count + b->program->keep_count);
+    int kept = b->program->keep_count;
+    int rows = AM_ROWS_VALUES / a->n / (b->program->in_count + kept);
+    if (a->n > (kept ? AM_ROWS_KEPT : AM_ROWS_READ)) return 1;
     if (!b->fixed || !b->job->keep || a->stages & folds || a->iterations > 1 || rows < 2) return 1;
     return rows < AM_ROWS ? rows : AM_ROWS;
 }
