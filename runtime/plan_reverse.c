@@ -124,16 +124,20 @@ static bool works(am_plan *plan, const am_step *step) {
     return wants_input(plan, step) && live_output(plan, step);
 }
 
+/* What the forward half has in slot s, as a slot of the backward half; -1. */
+static int same_slot(const am_step *step, int s) {
+    int forward = 2 * step->row.family;
+    return am_program_slot(forward + 1, am_program_table[forward].slot[s].name);
+}
+
 /* Whether the backward half reads what slot s of the forward half holds, or writes it. */
 static bool reads(const am_step *step, int s) {
-    const am_program *forward = &am_program_table[2 * step->row.family];
-    int b = am_program_slot(2 * step->row.family + 1, forward->slot[s].name);
+    int b = same_slot(step, s);
     return b >= 0 && !is_result(2 * step->row.family + 1, b);
 }
 
 static bool writes(const am_step *step, int s) {
-    const am_program *forward = &am_program_table[2 * step->row.family];
-    int b = am_program_slot(2 * step->row.family + 1, forward->slot[s].name);
+    int b = same_slot(step, s);
     return b >= 0 && is_result(2 * step->row.family + 1, b);
 }
 
@@ -236,8 +240,8 @@ static void tell(am_plan *plan, bool late) {
         bool is_late = false;
         if (!tells(plan, step) || told_in_reverse(plan, step) || reruns(plan, step)) continue;
         for (int s = 0; s < AM_SLOTS; s++)
-            if (step->row.value[s] >= 0 && is_input(step, s))
-                is_late |= base_of(plan, step, s)->late;
+            if (step->row.value[s] >= 0 && !is_input(step, s))
+                is_late = base_of(plan, step, s)->late; /* the same for all of them */
         if (is_late == late) am_plan_act_forward(plan, step);
     }
 }
