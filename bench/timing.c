@@ -8,7 +8,8 @@
 /* Of work so slow that more would take ten times what was asked for. */
 #define FEW_ROUNDS 3
 #define MAX_ROUNDS 101
-/* Shorter rounds are lost in the clock and in wake-ups; the time that there is makes them longer. */
+/* Shorter rounds are lost in the clock and in wake-ups; the time that there is makes them longer.
+ */
 #define ROUND_SECONDS 2e-4
 /* Work that takes longer goes through more memory than any cache has: nothing to be warmed up. */
 #define WARM_SECONDS 0.05

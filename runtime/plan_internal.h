@@ -29,8 +29,8 @@ typedef struct am_base {
     int gradient; /* base that holds or receives the gradient, -1 none */
     int copy_to;  /* scratch that stands for a caller's gradient: copied there at the end; -1 */
     bool wants, live, needed, written;
-    bool told; /* its value goes to the caller, or into one that does */
-    bool late; /* which a backward half writes */
+    bool told;         /* its value goes to the caller, or into one that does */
+    bool late;         /* which a backward half writes */
     int uses;          /* slots of steps through which gradients come */
     am_checked caller; /* AM_BASE_CALLER; the last, as it is not cleared for the others */
 } am_base;

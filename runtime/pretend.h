@@ -68,7 +68,7 @@ typedef struct am_device_options {
     am_pretend pretend;
     uint32_t threads;
     bool no_cache;
-    bool always_cache; /* also where the driver keeps compiled kernels itself */
+    bool always_cache;        /* also where the driver keeps compiled kernels itself */
     struct am_faults *faults; /* of the device; outlives what the backend opens */
 } am_device_options;
 

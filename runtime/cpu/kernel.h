@@ -28,11 +28,12 @@
 #define AM_HOLD_STEPS 256     /* rows up to this many steps are converted once, not in each stage */
 #define AM_LIST_STEPS 128     /* capacity of a lane of candidates */
 #define AM_ROWS 8             /* that a block along them takes at most, ... */
-#define AM_ROWS_VALUES 8192   /* ... as long as so many values, inputs and kept ones, suffice, ... \
-                               */
-#define AM_ROWS_KEPT 1024     /* in rows up to so many columns, where values are kept, ... */
-#define AM_ROWS_READ 512      /* ... and where rows are read again: longer ones lose by it */
-#define AM_MAX_IN 10          /* tensors of rows of one program */
+#define AM_ROWS_VALUES                                                                         \
+    8192                  /* ... as long as so many values, inputs and kept ones, suffice, ... \
+                           */
+#define AM_ROWS_KEPT 1024 /* in rows up to so many columns, where values are kept, ... */
+#define AM_ROWS_READ 512  /* ... and where rows are read again: longer ones lose by it */
+#define AM_MAX_IN 10      /* tensors of rows of one program */
 #define AM_MAX_OUT 6
 #define AM_MAX_KEEP 2
 #define AM_MAX_SCALARS 48 /* row scalars, those of ROW_PARAM included */

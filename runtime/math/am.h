@@ -35,9 +35,9 @@
 /* c: x, or what stands for it below -87.3; n: c / ln 2 to the nearest integer; s: 2^n. Where
  * integers out of range do no harm, what becomes of n and s below -87.3 does not matter. */
 #ifndef AM_SPLIT
-#define AM_SPLIT(x, c, n, s)                       \
-    real c = am_sel(x < -87.3f, LIT(-87.3f), x);   \
-    real n = am_round(c * 1.44269504f);            \
+#define AM_SPLIT(x, c, n, s)                     \
+    real c = am_sel(x < -87.3f, LIT(-87.3f), x); \
+    real n = am_round(c * 1.44269504f);          \
     real s = am_pow2(n);
 #endif
 

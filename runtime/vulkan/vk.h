@@ -194,7 +194,7 @@ typedef struct am_vk_dispatch {
         const am_memory *memory;
         VkBufferView view;
     } quads[AM_VK_QUADS];
-    bool follows;                    /* continues the dispatch before, with the same bindings */
+    bool follows; /* continues the dispatch before, with the same bindings */
 } am_vk_dispatch;
 
 anymax_status am_vk_dispatch_record(am_backend_stream *stream, const am_vk_dispatch *dispatch);

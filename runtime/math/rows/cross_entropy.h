@@ -4,9 +4,9 @@
 #include "../map.h"
 #define ROW_T0 MAP_T0
 #define ROW_UNIT MAP_UNIT
-#define ROW_LET \
-    MAP_LET     \
-    const real tj = am_idle(                                                                        \
+#define ROW_LET              \
+    MAP_LET                  \
+    const real tj = am_idle( \
         LIT(0.0f), am_sel(am_lane(probabilities) > 0.0f, target_prob, am_at(target, LIT(1.0f))));
 #define ROW_POISON MAP_POISON
 #define ROW_INDEX(X) X(3, target)
@@ -22,7 +22,8 @@
     R(MAX, m, z)                                                                   \
     R(SUM, visible, am_idle(CE_NONE, am_sel(am_visible(z), LIT(1.0f), LIT(0.0f)))) \
     R(MAX, lost,                                                                   \
-      am_idle(LIT(-AM_INF), am_sel(am_visible(z), LIT(0.0f), am_sel(tj > 0.0f, LIT(1.0f), LIT(0.0f)))))
+      am_idle(LIT(-AM_INF),                                                        \
+              am_sel(am_visible(z), LIT(0.0f), am_sel(tj > 0.0f, LIT(1.0f), LIT(0.0f)))))
 /* skipped: the row has no loss, since its target is ignored or outside of the classes. */
 #define ROW_T1                                                                    \
     skipped = target == ignore_index ? ROWLIT(1.0f) : ROWLIT(0.0f);               \
@@ -51,9 +52,9 @@
 #define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(counted)
 /* own: the weight of the targets, for the mean over rows. */
 #define ROW_S2(R) CE_SUMS(R) R(SUM, own, am_idle(CE_NONE, (weight * tj)))
-#define ROW_T2                                               \
-    CE_COST                                                  \
-    counted = probabilities > 0.0f ? ROWLIT(1.0f) : own;     \
+#define ROW_T2                                           \
+    CE_COST                                              \
+    counted = probabilities > 0.0f ? ROWLIT(1.0f) : own; \
     counted = skipped > 0.0f ? ROWLIT(0.0f) : counted;
 #define ROW_ROW(O) O(4, loss, cost) O(5, lse, norm) O(6, counted, counted)
 #define ROW_FLAG(F) F(0, outside > 0.0f)
@@ -63,7 +64,8 @@
  * of the others': p - 1 would cancel. Elsewhere it is that sum which would cancel. */
 #define ROW_PARAM(P) MAP_PARAM(P) P(4, 4, up_loss) P(5, 5, up_lse)
 #define ROW_IN(I) MAP_IN(I) I(10, target_prob, 0.0f) I(11, weight, 1.0f)
-#define ROW_VARS(V) MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(inv) V(up) V(pull)
+#define ROW_VARS(V) \
+    MAP_VARS(V) V(skipped) V(outside) V(share) V(logsum) V(norm) V(cost) V(inv) V(up) V(pull)
 #define ROW_S2(R) CE_SUMS(R)
 #define ROW_T2                                                   \
     CE_COST                                                      \
@@ -80,12 +82,12 @@
 /* Where no class holds more than half, and in columns without the target, e alone tells the
  * gradient: that of a masked class is 0. */
 #define ROW_PLAIN (inv <= 0.5f && CE_FLAT - CE_FLAT == 0.0f)
-#define ROW_OUT(O)                                                                             \
-    O(7, grad_x,                                                                               \
-      am_plain(e * am_lane(CE_FLAT) + LIT(0.0f),                                               \
-               am_sel(am_visible(z),                                                           \
-                      am_sel(am_and(z == m, am_lane(inv) > 0.5f),                              \
-                             (am_lane(-others) * up + (e * inv) * pull) * scale,               \
-                             e * am_lane(CE_FLAT) + CE_OWN),                                   \
+#define ROW_OUT(O)                                                               \
+    O(7, grad_x,                                                                 \
+      am_plain(e * am_lane(CE_FLAT) + LIT(0.0f),                                  \
+               am_sel(am_visible(z),                                             \
+                      am_sel(am_and(z == m, am_lane(inv) > 0.5f),                \
+                             (am_lane(-others) * up + (e * inv) * pull) * scale, \
+                             e * am_lane(CE_FLAT) + CE_OWN),                     \
                       LIT(0.0f))))
 #endif
